@@ -72,6 +72,17 @@ def test_ids_have_one_mask_and_keep_what_is_next_to_it(tokenizer):
         query_ids(tokenizer, ["a film"], 32)
 
 
+@pytest.mark.parametrize("size", range(3, 14))
+@pytest.mark.parametrize("text", ["[MASK] a film is great .", "a [MASK] film is great .", "a film is great [MASK]"])
+def test_a_query_that_is_too_long_is_cut_on_both_sides_of_its_mask(tokenizer, text, size):
+    (whole,), (cut,) = query_ids(tokenizer, [text], 64), query_ids(tokenizer, [text], size)
+    assert len(cut) == min(size, len(whole)) and cut[0] == CLS and cut[-1] == SEP
+    at, own = whole.index(MASK), cut.index(MASK)
+    front, behind = own - 1, len(cut) - own - 2
+    assert cut[1:-1] == whole[at - front : at + behind + 1], "what is next to the mask, in order"
+    assert abs(front - behind) <= 1 or front == at - 1 or behind == len(whole) - at - 2, "half on each side"
+
+
 def test_verbalisers_are_one_token_each(tokenizer):
     ids = verbaliser_ids(tokenizer, ["great", "terrible"], "probes.p.verbalisers")
     assert len(set(ids)) == 2

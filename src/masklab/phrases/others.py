@@ -1,7 +1,8 @@
-"""Words that are no synonyms of a word, drawn from the replacements of other words: does a distance tell them apart?
+"""Other words in the place of a word's synonym, drawn from the synonyms of others: does a distance tell the two apart?
 
 What comes in the place of a synonym is of the same part of speech and inflection and as many tokens, so that neither
-grammar nor length tells the two apart. This is not in Chiang and Yogatama (2023).
+grammar nor length tells the two apart; spelling may, where a synonym shares a piece with the word. Of a hundred one or
+so is a synonym after all, in another sense. This is not in Chiang and Yogatama (2023).
 """
 
 from collections import defaultdict

@@ -50,17 +50,17 @@ def by_template(feature, new: str) -> list[tuple[str, str]]:
 
 
 def query_ids(tokenizer, texts: list[str], longest: int) -> list[list[int]]:
-    """[CLS] text [SEP] of texts with one [MASK] each, cut to `longest` tokens on the side away from the mask."""
+    """[CLS] text [SEP] of texts with one [MASK] each, cut to the `longest` tokens around the mask."""
     parts = [text.split(HOLE) for text in texts]
     for text, halves in zip(texts, parts, strict=True):
         if len(halves) != 2:
             raise MaskLabError(f"query {text!r}: must hold exactly one {HOLE}")
     rows = []
     for before, after in around_hole(tokenizer, [tuple(halves) for halves in parts]):
-        over = max(0, len(before) + len(after) + 3 - longest)
-        drop = min(over, len(before))
-        before, after = before[drop:], after[: len(after) - (over - drop)] if over > drop else after
-        rows.append([CLS, *before, MASK, *after, SEP])
+        room = longest - 3
+        behind = min(len(after), max(room // 2, room - len(before)))
+        front = min(len(before), room - behind)
+        rows.append([CLS, *before[len(before) - front :], MASK, *after[:behind], SEP])
     return rows
 
 
