@@ -165,6 +165,10 @@ def test_words_that_are_asked_in_their_own_text():
         assert verdict[name.format("")] == "untested", name
         assert verdict[name.format("-in-its-text")] not in ("untested", "contradicted"), name
     assert verdict["low-short-phrase"] == "supported"  # whose paraphrases are compared with no others
+    alone = config.model_copy(update={"studies": {STUDY: config.studies[STUDY].model_copy(update={"nulls": []})}})
+    by_guess = synthetic.claims(STUDY, alone, synthetic.results(alone, STUDY, known))
+    assert by_guess["value"]["told-word-in-its-text"] == pytest.approx(0.1, abs=0.01)  # .6 less a guess's .5
+    assert "than by a guess" in by_guess["text"]["told-word-in-its-text"]
     guesses = synthetic.results(config, STUDY, lambda cell: 0.5 if cell["metric"] == "accuracy" else known(cell))
     verdict = synthetic.claims(STUDY, config, guesses)["verdict"]
     assert verdict["told-word-in-its-text"] == "supported"  # before any fine-tuning

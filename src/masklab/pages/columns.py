@@ -125,7 +125,7 @@ METRICS = {
     "tv_pretrained": "for replaced features: mean total variation of what is predicted beside both before fine-tuning",
     "tv_finetuned": "for replaced features: mean total variation of the predictions for an example after fine-tuning",
     "tv_from_law": "for features: mean total variation between what is predicted beside them and the exact conditional",
-    "told": "for words in text: share of them whose synonym lies nearer, before fine-tuning, than a word that is none",
+    "told": "for words in text: share of them whose synonym lies nearer, before fine-tuning, than another word",
     "pearson_low, pearson_high": "the 95 % bootstrap interval of `pearson` over the features of one replicate",
     "any text with a paraphrase": "for features of text (split `..., replaced`): the change of the prediction",
     "any word or latent property": "for predictions (split `vocabulary` or `atoms`): its probability; `n` is its rank",

@@ -11,6 +11,7 @@ DRAWN = " drawn"  # what the levels of features that were drawn are called, too
 IN_TEXT = ", in its text"  # how the levels of features end that are asked in the text itself
 TOLD = "told"  # the part that says how often synonyms lie nearer than other features; its metric
 DRAWN_WORD = WORD + DRAWN
+WORDS = (WORD, DRAWN_WORD)  # levels of single words, which have synonyms
 LEVELS = (WORD, SHORT, LONG, WITH, MEANS, EXAMPLE)  # of features of text, as in the paper
 
 

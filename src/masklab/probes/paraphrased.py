@@ -17,7 +17,7 @@ paraphrase in brackets behind what it replaces; value = the change of the predic
 
 With `in_text` words and phrases are asked in their own text as well: the word before them is hidden, then the one
 behind, and the distance is the mean of the two. Of words there is then a row `told`, split = the level, `told`: in what
-share of them the synonym lies nearer than a word that is none (`phrases.others`). Both are not in the paper.
+share of them the synonym lies nearer than another word (`phrases.others`). Both are not in the paper.
 """
 
 from functools import partial
@@ -31,7 +31,21 @@ from masklab.errors import MaskLabError
 from masklab.files import sha256
 from masklab.jobs.provenance import input_mark
 from masklab.models.checkpoint import load_checkpoint
-from masklab.phrases import COURSE, DRAWN_WORD, EXAMPLE, LONG, MEANS, REPLACED, SHORT, TOLD, WITH, WORD, in_text, split
+from masklab.phrases import (
+    COURSE,
+    DRAWN_WORD,
+    EXAMPLE,
+    LONG,
+    MEANS,
+    REPLACED,
+    SHORT,
+    TOLD,
+    WITH,
+    WORD,
+    WORDS,
+    in_text,
+    split,
+)
 from masklab.phrases.distances import template_distances, total_variation
 from masklab.phrases.examples import Feature, Text, read_examples
 from masklab.phrases.others import others
@@ -255,9 +269,6 @@ def _means(model, features, words, how, reader) -> np.ndarray:
 def measured_before(model, chosen, reader, probe, answers) -> dict[str, tuple[list, np.ndarray]]:
     """Level -> (its features, distances of what the pre-trained model predicts, [N])."""
 
-    def distances(queries, among=None):
-        return _distances(model, queries, reader, among)
-
     levels = {}
     for level, own in chosen.items():
         for asked, how in _ways(level, probe).items():
@@ -265,10 +276,10 @@ def measured_before(model, chosen, reader, probe, answers) -> dict[str, tuple[li
     if long := chosen.get(LONG):
         for level, kind in ((WITH, "with"), (MEANS, "means")):
             queries = [[sentence_query(kind, texts[f.text.side]) for texts in (f.example.texts, f.texts)] for f in long]
-            levels[level] = long, distances(queries)
+            levels[level] = long, _distances(model, queries, reader)
         if answers is not None:
             queries = [[filled(probe.query, *texts) for texts in (f.example.texts, f.texts)] for f in long]
-            levels[EXAMPLE] = long, distances(queries, answers)
+            levels[EXAMPLE] = long, _distances(model, queries, reader, answers)
     return levels
 
 
@@ -276,7 +287,7 @@ def told(model, chosen, levels, reader, probe, address, **columns) -> list[dict]
     """Rows and items `told` of the levels of words: 1 where the synonym lies nearer than another word, 1/2 where both
     lie as near. levels: as `measured_before` gives them, which has the distances of synonyms."""
     rows = []
-    for level in (WORD, DRAWN_WORD):
+    for level in WORDS:
         own = chosen.get(level, [])
         words = others(own, reader.tokenizer, generator(*address, level))
         there = [row for row, word in enumerate(words) if word is not None]

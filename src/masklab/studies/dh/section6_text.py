@@ -8,14 +8,14 @@ from masklab.claims.effects import Sum, difference
 from masklab.errors import MaskLabError
 from masklab.phrases import (
     COURSE,
-    DRAWN_WORD,
     EXAMPLE,
+    IN_TEXT,
     LONG,
     MEANS,
     SHORT,
     TOLD,
     WITH,
-    WORD,
+    WORDS,
     in_text,
     is_drawn,
     is_in_text,
@@ -33,17 +33,16 @@ NEARER = "synonyms nearer than other words"
 
 def levels_of(probe: dict) -> tuple[str, ...]:
     """Levels that a probe measures, by its facts."""
-    words = (WORD, *((DRAWN_WORD,) if probe["drawn"] else ())) if probe["wordnet"] else ()
+    words = tuple(level for level in WORDS if probe["drawn"] or not is_drawn(level)) if probe["wordnet"] else ()
     phrases = (SHORT, LONG) if probe["there"] else ()
     sentences = (WITH, MEANS, *((EXAMPLE,) if probe["verbalisers"] else ())) if phrases else ()
-    asked = tuple(map(in_text, (*words, *phrases))) if probe.get("in_text") else ()
+    asked = tuple(map(in_text, (*words, *phrases))) if probe["in_text"] else ()
     return (*words, *phrases, *sentences, *asked)
 
 
 def told_of(level: str, probe: dict) -> str | None:
     """The split that says how often synonyms of a level were told from other words; None: it is not measured."""
-    plain = level in (WORD, DRAWN_WORD) or level in (in_text(WORD), in_text(DRAWN_WORD))
-    return split(level, TOLD) if plain and probe.get("in_text") else None
+    return split(level, TOLD) if probe["in_text"] and level.removesuffix(IN_TEXT) in WORDS else None
 
 
 def measured(view: View) -> list[tuple[str, str, dict]]:
@@ -101,14 +100,17 @@ def numbers(view: View):
 
 
 def _knows(recipe, task, level, probe, view):
-    """How much more often synonyms are told from other words than by initial weights; None: it is not measured.
+    """(how much more often synonyms are told from other words, than by what); None: it is not measured.
 
-    What a distance that tells no synonyms goes with says nothing of what a model knows about them.
+    What goes with a distance that tells no synonyms says nothing of what a model knows about them. Initial weights tell
+    those that are spelt alike; a guess counts only where they are not measured.
     """
     at = told_of(level, probe)
-    told = None if at is None else _reading(recipe, task, at, TOLD, sizes="largest")
-    null = None if told is None else nulls_of(told, view).get("untrained")
-    return None if null is None else difference(told, null)
+    if at is None:
+        return None
+    told = _reading(recipe, task, at, TOLD, sizes="largest")
+    null = nulls_of(told, view).get("untrained")
+    return (Sum(((1.0, told),), 0.5), "a guess") if null is None else (difference(told, null), "initial weights")
 
 
 def claims(view: View) -> list[Claim]:
@@ -127,12 +129,12 @@ def claims(view: View) -> list[Claim]:
         for level, reading in own.items():
             name, said = level.replace(", ", "-").replace(" ", "-"), f"({level})"
             knows = _knows(recipe, task, level, probe, view)
+            known_here = known
             if knows is not None:
-                more = (
-                    f"before fine-tuning synonyms are told from other words more often than by initial weights {said}"
-                )
-                allowed.append(Claim(f"told-{name}{tag}", OWN, "phrases", more, knows, learned=False))
-            known_here = known if knows is None else known | {"given": (knows,)}
+                more, than = knows
+                words = f"before fine-tuning synonyms are told from other words more often than by {than} {said}"
+                allowed.append(Claim(f"told-{name}{tag}", OWN, "phrases", words, more, learned=False))
+                known_here = known | {"given": (more,)}
             section = OWN if is_in_text(level) else SECTION
             effect = Sum(((1.0, reading),), LOW)
             allowed.append(
