@@ -9,6 +9,7 @@ from masklab.phrases.distances import (
     mask_predictions,
     template_distances,
     total_variation,
+    without,
 )
 from masklab.tokenizers import CLS, MASK, SEP
 
@@ -65,3 +66,20 @@ def test_a_correlation_has_its_interval_over_features():
         covered += low < 0.5 < high
     assert covered >= 50
     assert correlation_over_features(x, np.ones(80), 1, "bootstrap") == (0, 0, 0)
+
+
+def test_what_is_left_without_covariates_has_the_partial_correlation():
+    """As the inverse of the covariance matrix of all has it, which is the closed form."""
+    rng = np.random.default_rng(4)
+    fixed = rng.normal(size=(200, 3)) + 2
+    x = fixed @ [1.0, -2, 0.5] + rng.normal(size=200)
+    y = fixed @ [1.5, 0.3, -1] + 0.4 * x + rng.normal(size=200)
+    inverse = np.linalg.inv(np.cov(np.stack([x, y, *fixed.T])))
+    partial = -inverse[0, 1] / np.sqrt(inverse[0, 0] * inverse[1, 1])
+    left = [without(values, fixed) for values in (x, y)]
+    assert np.corrcoef(*left)[0, 1] == pytest.approx(partial, abs=1e-12)
+    assert abs(partial - np.corrcoef(x, y)[0, 1]) > 0.05
+    assert left[0].mean() == pytest.approx(x.mean()) and np.abs(fixed.T @ (left[0] - x.mean())).max() < 1e-9
+    twice = np.concatenate([fixed, fixed[:, :1], np.ones((200, 1))], 1)  # says nothing that was not said
+    assert without(x, twice) == pytest.approx(left[0], abs=1e-9)
+    assert without(x, np.ones((200, 1))) == pytest.approx(x)

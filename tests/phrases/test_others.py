@@ -5,7 +5,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from masklab.phrases.examples import Feature, Text
-from masklab.phrases.others import others
+from masklab.phrases.others import Spelling, others, spelling
 from masklab.phrases.parses import parse, places
 from masklab.tokenizers import SPECIALS
 
@@ -49,6 +49,31 @@ def test_others_are_of_one_form_and_length_and_no_synonyms(tokenizer):
         {"spots"},
         {"trots"},
     ]
+
+
+def test_others_are_spelt_like_the_word_where_its_synonym_is():
+    """A word and its synonym share a piece; so does what comes in its place, or nothing does. All are of two pieces."""
+    pieces = [*SPECIALS, *(f"▁{word}" for word in ("cat", "dog", "kit", "pot", "bird", "fowl")), "s", "ty"]
+    tokenizer = Tokenizer(models.Unigram([(piece, 0.0) for piece in pieces], 2))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    features = [
+        feature("potty", "kitty", "NN"), feature("dogs", "cats", "NN"), feature("cat", "dogs", "NN"),
+        feature("bird", "catty", "NN"), feature("fowl", "kits", "NN"), feature("kit", "kitty", "NN"),
+    ]  # fmt: skip
+    assert drawn(features, tokenizer) == [
+        {"catty"},  # `ty` is theirs alone
+        {"kits"},
+        {"kitty", "kits"},  # neither `cats` nor `catty`
+        {"kitty", "cats", "dogs", "kits"},
+        {"kitty", "cats", "dogs", "catty"},
+        {"kits"},
+    ]
+    assert spelling(features, tokenizer).alike("KIT", "Kits")
+
+
+def test_words_that_begin_alike_are_spelt_alike(tokenizer):
+    words = Spelling(["dog", "dogs", "hound", "hounds"], tokenizer)
+    assert words.alike("hounds", "hound") and not words.alike("dogs", "dog")  # a piece each; four letters, and three
 
 
 def test_without_the_tree_s_categories_the_tag_decides(tokenizer):

@@ -20,7 +20,21 @@ from masklab.errors import MaskLabError
 from masklab.files import read_table, write_json
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
-from masklab.phrases import COURSE, DRAWN_WORD, EXAMPLE, LEVELS, LONG, MEANS, SHORT, TOLD, WITH, WORD, in_text, split
+from masklab.phrases import (
+    COURSE,
+    DRAWN_WORD,
+    EXAMPLE,
+    LEVELS,
+    LONG,
+    MEANS,
+    SHORT,
+    TOLD,
+    WITH,
+    WORD,
+    held_fixed,
+    in_text,
+    split,
+)
 from masklab.phrases.distances import total_variation
 from masklab.phrases.examples import Feature, Text, read_examples
 from masklab.phrases.parses import key_of, keyed, parse, places, read_trees
@@ -174,8 +188,9 @@ def test_distances_in_the_text_itself_are_means_over_the_words_beside_a_feature(
     own = [row for row in asked if in_text("") not in row["split"] and not row["split"].endswith(TOLD)]
     assert [row for row in own if "value" in row] == [row for row in plain if "value" in row]
     assert items(own) == items(plain)
+    levels = [*map(in_text, (WORD, DRAWN_WORD, SHORT, LONG)), *(held_fixed(in_text(of)) for of in (WORD, DRAWN_WORD))]
     assert {row["split"] for row in asked if row.get("metric") == "pearson" and in_text("") in row["split"]} == {
-        each for level in (WORD, DRAWN_WORD, SHORT, LONG) for each in (in_text(level), split(in_text(level), COURSE))
+        each for level in levels for each in (level, split(level, COURSE))
     }
 
     def predicted(before, after):
@@ -199,6 +214,34 @@ def test_distances_in_the_text_itself_are_means_over_the_words_beside_a_feature(
         assert targets[in_text(WORD)][row["n"] - 1] == pytest.approx(wanted, abs=2e-6)
         checked += 1
     assert checked >= 2
+
+
+def test_length_and_spelling_are_held_fixed(given, monkeypatch):
+    """The partial correlation by its closed form, of words and tokens counted by hand."""
+    words, features = [], paraphrased.features
+    monkeypatch.setattr(paraphrased, "features", lambda *args: words.append(features(*args)) or words[0])
+    context = given(in_text=True, drawn=True, there=None, back=None, verbalisers=None, sizes=[60], examples=30)
+    rows = probes.run(context)
+    tokenizer = load_tokenizer(context.checkpoint)
+    records = {row["split"]: row for row in items(rows)}
+    for level in (WORD, DRAWN_WORD):
+        lengths, alike = [], []
+        for feature in words[0][level]:
+            text, (old, new) = feature.text.text, (feature.old, feature.new)
+            tokens = [{*content_ids(tokenizer, [f" {word}"])[0]} for word in (old, new)]
+            lengths.append((len(re.findall(r"\w+|\.", text)), len(content_ids(tokenizer, [text])[0])))
+            alike.append(bool(tokens[0] & tokens[1]) or old[:4] == new[:4])
+        lengths = np.array(lengths, float).T
+        whole, held = records[in_text(level)], records[held_fixed(in_text(level))]
+        columns = [whole["targets"], whole["predictions"], *np.log(lengths), *(1 / lengths), alike]
+        before, after, *fixed = np.array([np.asarray(column, float) for column in columns])
+        fixed = np.stack([np.ones(len(alike)), *fixed], 1)
+        left = [of - fixed @ (np.linalg.pinv(fixed) @ of) for of in (before, after)]
+        partial = np.dot(*left) / np.sqrt(np.dot(left[0], left[0]) * np.dot(left[1], left[1]))
+        assert np.corrcoef(held["targets"], held["predictions"])[0, 1] == pytest.approx(partial, abs=1e-4)
+        (row,) = [r for r in rows if r["split"] == held_fixed(in_text(level)) and r.get("metric") == "pearson"]
+        assert row["value"] == pytest.approx(partial, abs=1e-4) and row["n"] == len(alike)
+        assert abs(partial - np.corrcoef(whole["targets"], whole["predictions"])[0, 1]) > 1e-3
 
 
 def test_told_says_how_often_a_synonym_lies_nearer_than_another_word(given, monkeypatch):

@@ -9,7 +9,7 @@ import synthetic
 from drawn import all_is_in_view, nothing_overlaps
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
-from masklab.phrases import DRAWN_WORD, EXAMPLE, LEVELS, LONG, SHORT, TOLD, WORD, in_text
+from masklab.phrases import DRAWN_WORD, EXAMPLE, LEVELS, LONG, SHORT, TOLD, WORD, held_fixed, in_text
 from masklab.report.cells import TIDY
 from masklab.scores.results import Results
 from masklab.scores.view import View
@@ -146,10 +146,13 @@ def test_words_that_are_asked_in_their_own_text():
 
     results = synthetic.results(config, STUDY, known)
     figure, data = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(results)
-    assert set(data["level"]) == {*ALL, *map(in_text, levels)} and len(figure.axes) == 4
-    assert [axes.get_ylabel().endswith("its text") for axes in figure.axes[::2]] == [False, True]
-    upper, lower = (len([line for line in axes.get_lines() if line.get_label()[0] != "_"]) for axes in figure.axes[::2])
-    assert (upper, lower) == (2 * len(ALL), 2 * len(levels))
+    fixed = {held_fixed(in_text(level)) for level in (WORD, DRAWN_WORD)}
+    assert set(data["level"]) == {*ALL, *map(in_text, levels), *fixed} and len(figure.axes) == 6
+    assert [axes.get_ylabel().partition(", ")[2] for axes in figure.axes[::2]] == [
+        "", "in its text", "in its text\nlength and spelling held fixed",
+    ]  # fmt: skip
+    counts = [len([line for line in axes.get_lines() if line.get_label()[0] != "_"]) for axes in figure.axes[::2]]
+    assert counts == [2 * len(ALL), 2 * len(levels), 2 * len(fixed)]
     nothing_overlaps(figure)
     all_is_in_view(figure)
     item = find(STUDY, config.studies[STUDY], "tables", "phrases")
@@ -161,9 +164,11 @@ def test_words_that_are_asked_in_their_own_text():
     }
     verdict = synthetic.claims(STUDY, config, results)["verdict"]
     assert verdict["told-word-in-its-text"] == "supported" and verdict["told-word"] != "supported"
-    for name in ("low-word{}", "remains-word{}", "remains-word{}-learned", "low-word-drawn{}"):
+    asked, rest = "-in-its-text", "-in-its-text-length-and-spelling-held-fixed"
+    for name, there in (("low-word{}", asked), ("low-word-drawn{}", asked), ("remains-word{}", rest)):
         assert verdict[name.format("")] == "untested", name
-        assert verdict[name.format("-in-its-text")] not in ("untested", "contradicted"), name
+        assert verdict[name.format(there)] not in ("untested", "contradicted"), name
+    assert not {f"remains-word{asked}", f"low-word{rest}", f"told-word{rest}"} & {*verdict.index}
     assert verdict["low-short-phrase"] == "supported"  # whose paraphrases are compared with no others
     alone = config.model_copy(update={"studies": {STUDY: config.studies[STUDY].model_copy(update={"nulls": []})}})
     by_guess = synthetic.claims(STUDY, alone, synthetic.results(alone, STUDY, known))

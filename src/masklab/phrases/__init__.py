@@ -9,6 +9,7 @@ WORD, SHORT, LONG = "word", "short phrase", "long phrase"
 WITH, MEANS, EXAMPLE = "sentence, with", "sentence, means", "example"
 DRAWN = " drawn"  # what the levels of features that were drawn are called, too
 IN_TEXT = ", in its text"  # how the levels of features end that are asked in the text itself
+HELD = ", length and spelling held fixed"  # ... and of what is left of their distances without these two
 TOLD = "told"  # the part that says how often synonyms lie nearer than other features; its metric
 DRAWN_WORD = WORD + DRAWN
 WORDS = (WORD, DRAWN_WORD)  # levels of single words, which have synonyms
@@ -30,9 +31,19 @@ def in_text(level: str) -> str:
     return level + IN_TEXT
 
 
+def held_fixed(level: str) -> str:
+    """The same features, and what is left of both distances when length and spelling are held fixed."""
+    return level + HELD
+
+
 def is_in_text(level: str) -> bool:
     """Whether it is a level of features that were asked in the text itself."""
-    return level.endswith(IN_TEXT)
+    return IN_TEXT in level
+
+
+def is_held_fixed(level: str) -> bool:
+    """Whether it is a level of which length and spelling are held fixed."""
+    return level.endswith(HELD)
 
 
 def split(level: str, part: str | None = None) -> str:

@@ -49,6 +49,16 @@ def mask_predictions(model, rows, device="cpu", among=None) -> np.ndarray:
     return logits.softmax(-1).cpu().numpy()
 
 
+def without(values, covariates) -> np.ndarray:
+    """[N] values less what goes with [N, K] covariates, by least squares, which leaves their mean as it is.
+
+    Pearson's correlation of two such is their partial correlation, the covariates held fixed.
+    """
+    values, covariates = np.asarray(values, np.float64), np.asarray(covariates, np.float64)
+    centred = covariates - covariates.mean(0)
+    return values - centred @ np.linalg.lstsq(centred, values - values.mean(), rcond=None)[0]
+
+
 def correlation_over_features(xs, ys, *address) -> tuple[float, float, float]:
     """(Pearson's correlation, its 95 % bootstrap interval over features): of [N] and [N]; 0 where one is constant.
 

@@ -1,13 +1,34 @@
 """Other words in the place of a word's synonym, drawn from the synonyms of others: does a distance tell the two apart?
 
-What comes in the place of a synonym is of the same part of speech and inflection and as many tokens, so that neither
-grammar nor length tells the two apart; spelling may, where a synonym shares a piece with the word. Of a hundred one or
-so is a synonym after all, in another sense. This is not in Chiang and Yogatama (2023).
+What comes in the place of a synonym is of the same part of speech and inflection and as many tokens, and is spelt like
+the word only if the synonym is, so that neither grammar nor length nor spelling tells the two apart. Of a hundred one
+or so is a synonym after all, in another sense. This is not in Chiang and Yogatama (2023).
 """
 
 from collections import defaultdict
 
 from masklab.tasks.encoding import content_ids
+
+BEGINNING = 4  # letters
+
+
+class Spelling:
+    """Which of some words are spelt alike: they share a token of the model or their first four letters."""
+
+    def __init__(self, words, tokenizer):
+        words = sorted({word.lower() for word in words})
+        ids = content_ids(tokenizer, [f" {word}" for word in words]) if words else ()
+        self.tokens = {word: frozenset(own) for word, own in zip(words, ids, strict=True)}
+
+    def alike(self, one: str, two: str) -> bool:
+        """Whether two of the words are spelt alike, whatever their case."""
+        one, two = one.lower(), two.lower()
+        return one[:BEGINNING] == two[:BEGINNING] or not self.tokens[one].isdisjoint(self.tokens[two])
+
+
+def spelling(features, tokenizer) -> Spelling:
+    """Of the words and of what takes their places."""
+    return Spelling([word for feature in features for word in (feature.old, feature.new)], tokenizer)
 
 
 def others(features, tokenizer, rng) -> list[str | None]:
@@ -17,13 +38,19 @@ def others(features, tokenizer, rng) -> list[str | None]:
     """
     lengths = map(len, content_ids(tokenizer, [f" {feature.new}" for feature in features])) if features else ()
     kinds = [(feature.category, feature.form, length) for feature, length in zip(features, lengths, strict=True)]
-    alike, synonyms = defaultdict(list), defaultdict(set)
+    spelt = spelling(features, tokenizer)
+    of_kind, synonyms = defaultdict(list), defaultdict(set)
     for feature, kind in zip(features, kinds, strict=True):
-        alike[kind].append(feature.new)
+        of_kind[kind].append(feature.new)
         synonyms[feature.old.lower()].add(feature.new.lower())
     found = []
     for feature, kind in zip(features, kinds, strict=True):
         old = feature.old.lower()
-        options = [new for new in alike[kind] if new.lower() != old and new.lower() not in synonyms[old]]
+        like = spelt.alike(old, feature.new)
+        options = [
+            new
+            for new in of_kind[kind]
+            if new.lower() != old and new.lower() not in synonyms[old] and spelt.alike(old, new) == like
+        ]
         found.append(options[int(rng.integers(len(options)))] if options else None)
     return found

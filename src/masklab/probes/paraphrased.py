@@ -16,10 +16,13 @@ used. The first replacements of each level are rows too: split = the level, `rep
 paraphrase in brackets behind what it replaces; value = the change of the prediction, n = its number.
 
 With `in_text` words and phrases are asked in their own text as well: the word before them is hidden, then the one
-behind, and the distance is the mean of the two. Of words there is then a row `told`, split = the level, `told`: in what
-share of them the synonym lies nearer than another word (`phrases.others`). Both are not in the paper.
+behind, and the distance is the mean of the two. Of words there are then two things more. A row `told`, split = the
+level, `told`: in what share of them the synonym lies nearer than another word (`phrases.others`). And a level at which
+length and spelling are held fixed, with both of which both distances go even of initial weights: correlations of what
+is left of the distances after least squares on `nuisances`. None of this is in the paper.
 """
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -43,12 +46,13 @@ from masklab.phrases import (
     WITH,
     WORD,
     WORDS,
+    held_fixed,
     in_text,
     split,
 )
-from masklab.phrases.distances import template_distances, total_variation
+from masklab.phrases.distances import template_distances, total_variation, without
 from masklab.phrases.examples import Feature, Text, read_examples
-from masklab.phrases.others import others
+from masklab.phrases.others import others, spelling
 from masklab.phrases.parses import SHORT as FEW
 from masklab.phrases.parses import keyed, read_trees
 from masklab.phrases.queries import by_template, filled, in_its_text, query_ids, sentence_query, verbaliser_ids
@@ -143,20 +147,35 @@ def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, 
             if updates is None:
                 given = reader.answers(classifier, [example.texts for example in examples]).argmax(1)
                 rows += of_classes(labels, given, facts["labels"], split="test", **shared)
-            for level, (own, before) in levels.items():
-                after = reader.changes(classifier, own)
+            changes = {id(own): reader.changes(classifier, own) for own in chosen.values()}
+            for level, asked in levels.items():
+                own, after = asked.features, changes[id(asked.features)]
                 columns = shared | {"split": level if updates is None else split(level, COURSE)}
                 address = context.seed, context.name, "features", level
-                found_rows = correlated(before, after, address, **columns)
+                found_rows = correlated(*asked.left(asked.before, after), address, **columns)
                 if updates is not None:  # items have no `at`
                     found_rows = [row | {"at": float(updates)} for row in found_rows if "predictions" not in row]
                 rows += found_rows
-                if first:
+                if first and asked.fixed is None:
                     rows += [
                         shared | {"split": split(level, REPLACED), "metric": feature.shown(), "value": value, "n": at}
                         for at, (feature, value) in enumerate(zip(own[:SHOWN], after.tolist(), strict=False), 1)
                     ]
     return rows
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The features of a level, distances of what the pre-trained model predicts of them, [N], and `nuisances` that are
+    held fixed, [N, K], or None."""
+
+    features: list
+    before: np.ndarray
+    fixed: np.ndarray | None = None
+
+    def left(self, *distances) -> list:
+        """Distances, [N] each, without what goes with what is held fixed."""
+        return [of if self.fixed is None else without(of, self.fixed) for of in distances]
 
 
 class Reader:
@@ -266,20 +285,32 @@ def _means(model, features, words, how, reader) -> np.ndarray:
     return np.add.reduceat(given, np.cumsum(counts) - counts) / counts
 
 
-def measured_before(model, chosen, reader, probe, answers) -> dict[str, tuple[list, np.ndarray]]:
-    """Level -> (its features, distances of what the pre-trained model predicts, [N])."""
+def nuisances(features, reader) -> np.ndarray:
+    """What distances go with even of initial weights, [N, 5]: of how many words and tokens the text is, as logarithm
+    and inverse, and whether a synonym is spelt like its word."""
+    words = [len(feature.text.tree.words) for feature in features]
+    tokens = list(map(len, content_ids(reader.tokenizer, [feature.text.text for feature in features])))
+    spelt = spelling(features, reader.tokenizer)
+    lengths = np.array([words, tokens], np.float64)
+    return np.stack([*np.log(lengths), *(1 / lengths), [spelt.alike(f.old, f.new) for f in features]], 1)
 
+
+def measured_before(model, chosen, reader, probe, answers) -> dict[str, Asked]:
+    """Level -> what the pre-trained model predicts of its features."""
     levels = {}
     for level, own in chosen.items():
         for asked, how in _ways(level, probe).items():
-            levels[asked] = own, _means(model, own, [f.new for f in own], how, reader)
+            levels[asked] = Asked(own, _means(model, own, [f.new for f in own], how, reader))
+        if probe.in_text and level in WORDS:
+            before = levels[in_text(level)].before
+            levels[held_fixed(in_text(level))] = Asked(own, before, nuisances(own, reader))
     if long := chosen.get(LONG):
         for level, kind in ((WITH, "with"), (MEANS, "means")):
             queries = [[sentence_query(kind, texts[f.text.side]) for texts in (f.example.texts, f.texts)] for f in long]
-            levels[level] = long, _distances(model, queries, reader)
+            levels[level] = Asked(long, _distances(model, queries, reader))
         if answers is not None:
             queries = [[filled(probe.query, *texts) for texts in (f.example.texts, f.texts)] for f in long]
-            levels[EXAMPLE] = long, _distances(model, queries, reader, answers)
+            levels[EXAMPLE] = Asked(long, _distances(model, queries, reader, answers))
     return levels
 
 
@@ -295,6 +326,6 @@ def told(model, chosen, levels, reader, probe, address, **columns) -> list[dict]
             continue
         features, words = [own[row] for row in there], [words[row] for row in there]
         for asked, how in _ways(level, probe).items():
-            farther = np.round(_means(model, features, words, how, reader) - levels[asked][1][there], 6)
+            farther = np.round(_means(model, features, words, how, reader) - levels[asked].before[there], 6)
             rows += of_items((1 + np.sign(farther)) / 2, TOLD, split=split(asked, TOLD), **columns)
     return rows

@@ -105,7 +105,7 @@ def _frame(rows, form: Form, where) -> pd.DataFrame:
     """Texts and labels of rows, whose index is their place in the file."""
     *texts, label = form.files
     frame = pd.DataFrame({"text_a": rows[texts[0]], "text_b": rows[texts[1]] if len(texts) == 2 else None})
-    frame = frame.astype("string")
+    frame = frame.astype("string").apply(lambda texts: texts.str.strip())  # as `label_files.fill` does
     if form.metric == "spearman":
         values = pd.to_numeric(rows[label], errors="coerce").astype(np.float64)
         bad = np.flatnonzero(~values.between(0, 5))

@@ -117,7 +117,10 @@ def _text(file) -> io.StringIO:
 
 
 def fill(rows: pd.DataFrame, template: str, file) -> pd.Series:
-    """One text per row: a column's name stands for the column, `{name}` inside a template for its value."""
+    """One text per row: a column's name stands for the column, `{name}` inside a template for its value.
+
+    Spaces at its ends are no part of a text: those of SST-2's training rows would be a token that other rows lack.
+    """
     parts = template_parts(template)
     texts = pd.Series([parts[0]] * len(rows), rows.index, dtype=object)
     for column, literal in zip(parts[1::2], parts[2::2], strict=True):
@@ -127,7 +130,8 @@ def fill(rows: pd.DataFrame, template: str, file) -> pd.Series:
             row = int(np.flatnonzero(strange.notna())[0])
             raise MaskLabError(f"{file}: row {rows.index[row] + 1}: {column!r} must be text (got {strange.iloc[row]})")
         texts = texts + values.map(str) + literal
-    empty = np.flatnonzero(texts.str.strip() == "")
+    texts = texts.str.strip()
+    empty = np.flatnonzero(texts == "")
     if len(empty):
         raise MaskLabError(f"{file}: row {rows.index[empty[0]] + 1}: {template!r} is empty")
     return texts

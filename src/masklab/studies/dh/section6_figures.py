@@ -10,7 +10,20 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from masklab.errors import MaskLabError
-from masklab.phrases import DRAWN_WORD, EXAMPLE, IN_TEXT, LONG, MEANS, SHORT, WITH, WORD, is_drawn, is_in_text
+from masklab.phrases import (
+    DRAWN_WORD,
+    EXAMPLE,
+    HELD,
+    IN_TEXT,
+    LONG,
+    MEANS,
+    SHORT,
+    WITH,
+    WORD,
+    is_drawn,
+    is_held_fixed,
+    is_in_text,
+)
 from masklab.report import style
 from masklab.report.marks import examples_axis, interval_key, note, plain_log, scale_of, write_note
 from masklab.report.rows import table_of
@@ -28,8 +41,10 @@ LEVEL_LOOKS = {
     MEANS: {"color": "#0072B2", "marker": "D", "linestyle": (0, (4, 1.6))},
     EXAMPLE: {"color": "0.2", "marker": "P", "linestyle": (0, (1, 1.2))},
 }
+ENDINGS = ("", IN_TEXT, IN_TEXT + HELD)  # of levels: a row of axes each
 HOLLOW = {"fillstyle": "none", "linestyle": (0, (1, 2)), "alpha": 0.7}  # initial weights
 ASKED = "in its text: at the words beside the feature, each hidden in turn; above it, at the paper's queries"
+FIXED = "held fixed: the number of words and of tokens of the text, and whether a synonym is spelt like the word"
 OF_TEXT = "D_f0: distance of what is predicted at the queries' masks, before fine-tuning; D_f: change of the prediction"
 SAID = "D_f0: distance before fine-tuning, at `a [MASK]` and `b [MASK]`; D_f: change of the prediction, b in place of a"
 WHICH = "drawn: the same features for all starting points; else the most salient ones of each classifier"
@@ -111,14 +126,14 @@ def text(results, chosen):
     """Figure 4: a row per recipe and task, over the updates of fine-tuning and over training examples.
 
     Beside the curve of each level, hollow, stands that of initial weights, fine-tuned alike. What was asked in the text
-    itself has a row of its own.
+    itself has a row of its own, and what is left of it with length and spelling held fixed another one.
     """
     called = {recipe: label for label, recipe in results.view.labelled().items()}
     asked = {
-        (*key, own): there
+        (*key, ending): there
         for key, levels in chosen.items()
-        for own in (False, True)
-        if (there := {level: of for level, of in levels.items() if is_in_text(level) == own})
+        for ending in ENDINGS
+        if (there := {level: of for level, of in levels.items() if _ending(level) == ending})
     }
     cells = {key: _both(results, *key[:2], called[key[0]], levels) for key, levels in asked.items()}
     if not any(map(len, cells.values())):
@@ -128,15 +143,16 @@ def text(results, chosen):
     data = pd.concat(cells.values(), ignore_index=True)
     axes_there = [axis for axis in AXES if axis in set(data["axis"])]
     figure, grid = style.grid(len(asked), len(axes_there), 2.2 * len(asked), sharey=True)
-    for row, ((recipe, task, own), cell) in zip(grid, cells.items(), strict=True):
+    for row, ((recipe, task, ending), cell) in zip(grid, cells.items(), strict=True):
         for axes, axis in zip(row, axes_there, strict=True):
             there = cell[cell["axis"] == axis] if len(cell) else data[:0]
             _draw(axes, there, looks)
             examples_axis(axes, sizes := sorted(there["x"].unique()))
             axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{scale_of(sizes)}")
         of = style.plain(f"{called[recipe]}, {tasks[task]}") + "\n" if len(chosen) > 1 else ""
-        row[0].set_ylabel(f"{of}Correlation of $D_f$ with $D_{{f_0}}$" + (IN_TEXT if own else ""))
-    said = [OF_TEXT, *([ASKED] if any(own for *_, own in asked) else ())]
+        row[0].set_ylabel(f"{of}Correlation of $D_f$ with $D_{{f_0}}$" + ending.replace(HELD, f"\n{HELD[2:]}"))
+    endings = {ending for *_, ending in asked}
+    said = [OF_TEXT, *([ASKED] if IN_TEXT in endings else ()), *([FIXED] if IN_TEXT + HELD in endings else ())]
     said += ["updates: on the largest set"] if AXES[0] in axes_there else []
     _finish(figure, grid, data, looks, "; ".join(said))
     order = "recipe label task level axis x value low high spread replicates items n"
@@ -157,9 +173,14 @@ def _both(results, recipe, task, label, levels) -> pd.DataFrame:
         for (level, axis), reading in there.items():
             if results.values(reading).replicates:
                 columns = {"recipe": reading.recipe, "label": said, "task": task, "level": level, "axis": axis}
-                start = curve(level.removesuffix(IN_TEXT))
+                start = curve(level.removesuffix(_ending(level)))
                 parts.append(results.summary(reading, shared).assign(start=start, **columns))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _ending(level: str) -> str:
+    """How a level's name ends that is asked in the text."""
+    return "".join(end for end, there in ((IN_TEXT, is_in_text(level)), (HELD, is_held_fixed(level))) if there)
 
 
 def _hollow(level: str) -> str:

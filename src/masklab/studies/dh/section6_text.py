@@ -9,6 +9,7 @@ from masklab.errors import MaskLabError
 from masklab.phrases import (
     COURSE,
     EXAMPLE,
+    HELD,
     IN_TEXT,
     LONG,
     MEANS,
@@ -16,8 +17,10 @@ from masklab.phrases import (
     TOLD,
     WITH,
     WORDS,
+    held_fixed,
     in_text,
     is_drawn,
+    is_held_fixed,
     is_in_text,
     split,
 )
@@ -36,13 +39,16 @@ def levels_of(probe: dict) -> tuple[str, ...]:
     words = tuple(level for level in WORDS if probe["drawn"] or not is_drawn(level)) if probe["wordnet"] else ()
     phrases = (SHORT, LONG) if probe["there"] else ()
     sentences = (WITH, MEANS, *((EXAMPLE,) if probe["verbalisers"] else ())) if phrases else ()
-    asked = tuple(map(in_text, (*words, *phrases))) if probe["in_text"] else ()
-    return (*words, *phrases, *sentences, *asked)
+    if not probe["in_text"]:
+        return (*words, *phrases, *sentences)
+    asked = tuple(map(in_text, (*words, *phrases)))
+    return (*words, *phrases, *sentences, *asked, *(held_fixed(in_text(level)) for level in words))
 
 
 def told_of(level: str, probe: dict) -> str | None:
     """The split that says how often synonyms of a level were told from other words; None: it is not measured."""
-    return split(level, TOLD) if probe["in_text"] and level.removesuffix(IN_TEXT) in WORDS else None
+    asked = level.removesuffix(HELD)
+    return split(asked, TOLD) if probe["in_text"] and asked.removesuffix(IN_TEXT) in WORDS else None
 
 
 def measured(view: View) -> list[tuple[str, str, dict]]:
@@ -91,7 +97,8 @@ def numbers(view: View):
             ):
                 number = _reading(recipe, task, level, metric, sizes="largest")
                 rows.setdefault(task, {}).setdefault(f"{level}: {said}", {})[called[recipe]] = number
-            if at := told_of(level, probe):
+            at = told_of(level, probe)
+            if at and not is_held_fixed(level):
                 number = _reading(recipe, task, at, TOLD, sizes="largest")
                 rows[task].setdefault(f"{level}: {NEARER}", {})[called[recipe]] = number
         accuracy = _reading(recipe, task, TEST, "accuracy", sizes="largest")
@@ -102,8 +109,8 @@ def numbers(view: View):
 def _knows(recipe, task, level, probe, view):
     """(how much more often synonyms are told from other words, than by what); None: it is not measured.
 
-    What goes with a distance that tells no synonyms says nothing of what a model knows about them. Initial weights tell
-    those that are spelt alike; a guess counts only where they are not measured.
+    What goes with a distance that tells no synonyms says nothing of what a model knows about them. A guess counts only
+    where initial weights are not measured.
     """
     at = told_of(level, probe)
     if at is None:
@@ -128,18 +135,21 @@ def claims(view: View) -> list[Claim]:
         own = {level: _reading(recipe, task, level) for level in levels_of(probe)}
         for level, reading in own.items():
             name, said = level.replace(", ", "-").replace(" ", "-"), f"({level})"
-            knows = _knows(recipe, task, level, probe, view)
-            known_here = known
-            if knows is not None:
-                more, than = knows
-                words = f"before fine-tuning synonyms are told from other words more often than by {than} {said}"
-                allowed.append(Claim(f"told-{name}{tag}", OWN, "phrases", words, more, learned=False))
-                known_here = known | {"given": (more,)}
             section = OWN if is_in_text(level) else SECTION
-            effect = Sum(((1.0, reading),), LOW)
-            allowed.append(
-                Claim(f"low-{name}{tag}", section, "phrases", f"{low} {said}", effect, "below 0", **known_here)
-            )
+            known_here, whole = known, not is_held_fixed(level)
+            if (knows := _knows(recipe, task, level, probe, view)) is not None:
+                more, than = knows
+                known_here = known | {"given": (more,)}
+                if whole:
+                    words = f"before fine-tuning synonyms are told from other words more often than by {than} {said}"
+                    allowed.append(Claim(f"told-{name}{tag}", OWN, "phrases", words, more, learned=False))
+            if whole:
+                effect = Sum(((1.0, reading),), LOW)
+                allowed.append(
+                    Claim(f"low-{name}{tag}", section, "phrases", f"{low} {said}", effect, "below 0", **known_here)
+                )
+            if held_fixed(level) in own:  # any network minds length and spelling: what remains is asked without them
+                continue
             last = reading.of(recipe, sizes="largest")
             allowed.append(Claim(f"remains-{name}{tag}", section, "phrases", f"{remains} {said}", last, **known_here))
             null = nulls_of(last, view).get("untrained")
