@@ -225,23 +225,31 @@ def test_length_and_spelling_are_held_fixed(given, monkeypatch):
     tokenizer = load_tokenizer(context.checkpoint)
     records = {row["split"]: row for row in items(rows)}
     for level in (WORD, DRAWN_WORD):
-        lengths, alike = [], []
+        lengths, pieces, alike = [], [], []
         for feature in words[0][level]:
             text, (old, new) = feature.text.text, (feature.old, feature.new)
-            tokens = [{*content_ids(tokenizer, [f" {word}"])[0]} for word in (old, new)]
+            tokens = [content_ids(tokenizer, [f" {word}"])[0] for word in (old, new)]
             lengths.append((len(re.findall(r"\w+|\.", text)), len(content_ids(tokenizer, [text])[0])))
-            alike.append(bool(tokens[0] & tokens[1]) or old[:4] == new[:4])
+            pieces.append([len(tokens[0]), len(tokens[1]), len(tokens[0]) != len(tokens[1])])
+            alike.append(bool({*tokens[0]} & {*tokens[1]}) or old[:4] == new[:4])
         lengths = np.array(lengths, float).T
         whole, held = records[in_text(level)], records[held_fixed(in_text(level))]
-        columns = [whole["targets"], whole["predictions"], *np.log(lengths), *(1 / lengths), alike]
+        columns = [
+            whole["targets"],
+            whole["predictions"],
+            *np.log(lengths),
+            *(1 / lengths),
+            *np.transpose(pieces),
+            alike,
+        ]
         before, after, *fixed = np.array([np.asarray(column, float) for column in columns])
         fixed = np.stack([np.ones(len(alike)), *fixed], 1)
         left = [of - fixed @ (np.linalg.pinv(fixed) @ of) for of in (before, after)]
         partial = np.dot(*left) / np.sqrt(np.dot(left[0], left[0]) * np.dot(left[1], left[1]))
-        assert np.corrcoef(held["targets"], held["predictions"])[0, 1] == pytest.approx(partial, abs=1e-4)
+        assert np.corrcoef(held["targets"], held["predictions"])[0, 1] == pytest.approx(partial, abs=1e-3)
         (row,) = [r for r in rows if r["split"] == held_fixed(in_text(level)) and r.get("metric") == "pearson"]
-        assert row["value"] == pytest.approx(partial, abs=1e-4) and row["n"] == len(alike)
-        assert abs(partial - np.corrcoef(whole["targets"], whole["predictions"])[0, 1]) > 1e-3
+        assert row["value"] == pytest.approx(partial, abs=1e-3) and row["n"] == len(alike)
+        assert abs(partial - np.corrcoef(whole["targets"], whole["predictions"])[0, 1]) > 0.01
 
 
 def test_told_says_how_often_a_synonym_lies_nearer_than_another_word(given, monkeypatch):

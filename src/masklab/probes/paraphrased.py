@@ -286,13 +286,19 @@ def _means(model, features, words, how, reader) -> np.ndarray:
 
 
 def nuisances(features, reader) -> np.ndarray:
-    """What distances go with even of initial weights, [N, 5]: of how many words and tokens the text is, as logarithm
-    and inverse, and whether a synonym is spelt like its word."""
+    """What distances go with even of initial weights, [N, 8]: of how many words and tokens the text is, as logarithm
+    and inverse, of how many tokens the word and its synonym are, whether of as many, and whether they are spelt alike.
+    """
     words = [len(feature.text.tree.words) for feature in features]
-    tokens = list(map(len, content_ids(reader.tokenizer, [feature.text.text for feature in features])))
-    spelt = spelling(features, reader.tokenizer)
+    texts = (
+        [feature.text.text for feature in features],
+        *zip(*((f" {f.old}", f" {f.new}") for f in features), strict=True),
+    )
+    tokens, old, new = (np.array([*map(len, content_ids(reader.tokenizer, [*of]))]) for of in texts)
     lengths = np.array([words, tokens], np.float64)
-    return np.stack([*np.log(lengths), *(1 / lengths), [spelt.alike(f.old, f.new) for f in features]], 1)
+    spelt = spelling(features, reader.tokenizer)
+    alike = [spelt.alike(feature.old, feature.new) for feature in features]
+    return np.stack([*np.log(lengths), *(1 / lengths), old, new, old != new, alike], 1)
 
 
 def measured_before(model, chosen, reader, probe, answers) -> dict[str, Asked]:

@@ -44,7 +44,9 @@ LEVEL_LOOKS = {
 ENDINGS = ("", IN_TEXT, IN_TEXT + HELD)  # of levels: a row of axes each
 HOLLOW = {"fillstyle": "none", "linestyle": (0, (1, 2)), "alpha": 0.7}  # initial weights
 ASKED = "in its text: at the words beside the feature, each hidden in turn; above it, at the paper's queries"
-FIXED = "held fixed: the number of words and of tokens of the text, and whether a synonym is spelt like the word"
+FIXED = (
+    "held fixed: how many words and tokens the text is, how many tokens the word and its synonym are, shared spelling"
+)
 OF_TEXT = "D_f0: distance of what is predicted at the queries' masks, before fine-tuning; D_f: change of the prediction"
 SAID = "D_f0: distance before fine-tuning, at `a [MASK]` and `b [MASK]`; D_f: change of the prediction, b in place of a"
 WHICH = "drawn: the same features for all starting points; else the most salient ones of each classifier"
