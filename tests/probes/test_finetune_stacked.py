@@ -1,3 +1,4 @@
+import contextlib
 import copy
 import dataclasses
 
@@ -12,6 +13,7 @@ from masklab.models.stacked import products as stacked_products
 from masklab.probes import Context, run_all
 from masklab.probes.finetune import measure, settled
 from masklab.probes.goals import Classification
+from masklab.probes.midway import Midway
 from masklab.probes.recipe import Course, EarlyStopping
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import STACK, Start, Together, stack_size
@@ -94,6 +96,60 @@ def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, posi
         assert (found.best_step, found.capped) == (single.best_step, single.capped)
         assert found.best_value == pytest.approx(single.best_value, abs=0.02)
         assert (found.predictions == single.predictions).mean() > 0.97
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("stacked", [True, False])
+def test_killed_midway_courses_end_with_the_same_weights(make_checkpoint, tmp_path, monkeypatch, stacked, precision):
+    """Killed after every few updates: before the first evaluation, between two, and when some have left."""
+    monkeypatch.setattr("masklab.probes.midway.EVERY", 0.0)
+    monkeypatch.setattr("masklab.probes.midway.SHARE", 1e9)
+    pretrained = load_checkpoint(make_checkpoint("absolute"))
+    for module in pretrained.modules():
+        module.p = 0.1
+    pretrained.config = pretrained.config.model_copy(update={"dropout": 0.1})
+    how = {"max_steps": 30, "evaluate_every": 5, "patience": 1, "lr": 4e-3, "precision": precision}
+    listed = courses(seeds=(1, 2, 3, 4) if stacked else (1,), **how)
+
+    def train(midway):
+        if stacked:
+            start = Start(pretrained, Classification(2), TRAIN, VALID, TEST)
+            return Together(listed[0].probe).finetune(listed, [start] * 4, midway), {}
+        one = OneByOne(copy.deepcopy(pretrained), Classification(2), listed[0].probe)
+        outcomes = [one.course(listed[0], TRAIN, VALID, TEST, midway, watched=(3, 8, 11))]
+        return outcomes, one.snapshots | {"best": one.flat.values}
+
+    wanted, weights = train(Midway())
+    assert not stacked or len({each.best_step for each in wanted}) > 1
+    begun, last = [], [0]
+
+    def tell(share):
+        begun.append(round(30 * share))
+        if begun[-1] >= last[0] + 4:
+            last[0] = begun[-1]
+            raise KeyboardInterrupt
+
+    found = None
+    while found is None:
+        with contextlib.suppress(KeyboardInterrupt):
+            found, again = train(Midway(tell, tmp_path / "state.safetensors"))
+    assert len(begun) > begun[-1] + 2 and begun.count(0) == 1  # killed more than once, and it never began anew
+    for one, other in zip(found, wanted, strict=True):
+        assert (one.best_step, one.best_value, one.capped) == (other.best_step, other.best_value, other.capped)
+        assert np.array_equal(one.predictions, other.predictions)
+        assert stacked or np.array_equal(one.validation, other.validation)
+    assert [*again] == [*weights] and all(torch.equal(again[name], weights[name]) for name in weights)
+
+
+@pytest.mark.parametrize("how", [{}, {"max_steps": 23}, {"epochs": 2, "batches": "random"}])
+def test_batches_from_any_update_on(how):
+    (course,) = courses(seeds=(1,), **how)
+    whole = [*course.batches()]
+    assert len(whole) == course.steps
+    for first in (0, 1, course.epoch - 1, course.epoch, course.epoch + 3, len(whole) - 1, len(whole)):
+        rest = [*course.batches(first)]
+        assert len(rest) == len(whole) - first
+        assert all(np.array_equal(one, other) for one, other in zip(rest, whole[first:], strict=True))
 
 
 def test_a_restricted_vocabulary_changes_nothing(make_checkpoint, evaluations):
@@ -268,16 +324,16 @@ def test_a_broken_stack_is_run_again_as_a_whole(make_checkpoint, write_task, tmp
     probe = courses(epochs=1)[0].probe.model_copy(update={"seeds": [1, 2, 3], "sizes": [32, 64]})
     tasks = {"t": write_task("t", rows, 2)}
     context = Context(probe=probe, checkpoint=make_checkpoint("absolute"), tasks=tasks, state_folder=tmp_path / "state")
-    done = []
 
-    def kill(*progress):
-        done.append(progress)
-        raise KeyboardInterrupt
+    def kill(done, total, note):
+        assert (total, note) == (6, "t")
+        if done == 3:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run(dataclasses.replace(context, progress=kill))
     kept = sorted((tmp_path / "state").iterdir())
-    assert len(kept) == 3 and done == [(3, 6, "t")]
+    assert len(kept) == 3
     kept[0].unlink()
     whole = run(dataclasses.replace(context, state_folder=None))
     assert run(context) == whole

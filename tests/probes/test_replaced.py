@@ -166,6 +166,27 @@ def test_resumes_with_what_was_kept(world, rows, tmp_path):
     assert record.stat().st_mtime_ns == before
 
 
+def test_a_fine_tuning_that_was_killed_midway_goes_on_where_it_was(world, rows, tmp_path, monkeypatch):
+    """In the last size, after the others had been fine-tuned: their weights, and those on the way, are as they were."""
+    monkeypatch.setattr("masklab.probes.midway.EVERY", 0.0)
+    monkeypatch.setattr("masklab.probes.midway.SHARE", 1e9)
+    state, told = tmp_path / "state", []
+
+    def kill(done, total, note):
+        told.append(done)
+        if done > 0.9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(context(world, state_folder=state, progress=kill))
+    assert len([*state.glob("*.safetensors")]) >= len(PROBE.sizes)
+    done, told[:] = told[-1], []
+    again = run(context(world, state_folder=state, progress=lambda *said: told.append(said[0])))
+    assert again == [row for row in rows if "predictions" not in row]
+    assert next(share for share in told if 0.8 < share < 1) == pytest.approx(done, abs=0.02)
+    assert {file.suffix for file in state.iterdir()} == {".json"}
+
+
 def test_examples_are_refused_in_a_line(world, tmp_path):
     test = world[0] / "test.parquet"
     texts = read_examples(test, PROBE)

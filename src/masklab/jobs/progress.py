@@ -19,6 +19,7 @@ _stderr: int | None = None  # where `configure` has taken it away
 REDRAW = 0.2  # seconds
 REFRESH = 2.0  # seconds between writings of a status file
 STATUS = "status.json"
+BAR = "{l_bar}{bar}| {n:.0f}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"  # tqdm's own, without fractions
 QUIET = "MASKLAB_QUIET"  # in the environment of a run whose log is `run_log`'s: the Slurm job that it runs in, or ""
 
 
@@ -125,9 +126,9 @@ class Progress:
     def __call__(self, done: int, total: int, note: str = "", **facts) -> bool:
         """Report `done` of `total` units; returns whether a line was due (every `every` seconds, and at the end).
 
-        facts: `loss`, `tokens_per_second`, for those jobs that have them; `note`: words for the line. What is shown is
-        the mean loss of the last calls: a batch holds sequences of about one length, and its own loss says as much
-        about their length as about the model.
+        done: with a fraction where a unit takes long. facts: `loss`, `tokens_per_second`, for those jobs that have
+        them; `note`: words for the line. What is shown is the mean loss of the last calls: a batch holds sequences of
+        about one length, and its own loss says as much about their length as about the model.
         """
         if "loss" in facts:
             facts["loss"] = self.loss.add(facts["loss"])
@@ -149,7 +150,7 @@ class Progress:
             if "tokens_per_second" not in facts:
                 notes.append(f"{rate:,.1f}/s")
             share, left = 100 * done / max(total, 1), "?" if eta is None else duration(eta)
-            line = [self.label, f"{done:,}/{total:,} {self.unit} ({share:.0f}%)", *notes, f"ETA {left}"]
+            line = [self.label, f"{int(done):,}/{total:,} {self.unit} ({share:.0f}%)", *notes, f"ETA {left}"]
             log.info("%s", " ".join(line), extra={"progress": True})
             self.logged = now
         if write:
@@ -163,7 +164,7 @@ class Progress:
 
             self.bar = tqdm(
                 desc=self.label, unit=f" {self.unit}", total=total, initial=self.start, file=sys.stderr,
-                dynamic_ncols=True, mininterval=0, smoothing=0,
+                dynamic_ncols=True, mininterval=0, smoothing=0, bar_format=BAR,
             )  # fmt: skip
         self.bar.set_postfix_str(notes, refresh=False)
         self.bar.update(done - self.bar.n)

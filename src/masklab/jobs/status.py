@@ -200,7 +200,7 @@ def _cells(row) -> tuple[str, ...]:
     return (
         row["job"],
         row["is"],
-        "-" if done is None else f"{done:,}/{total:,} {row['unit']} {done / max(total, 1):4.0%}",
+        "-" if done is None else f"{int(done):,}/{total:,} {row['unit']} {done / max(total, 1):4.0%}",
         f"{row['loss']:.4f}" if "loss" in row else "-",
         "-" if rate is None else f"{rate:,.0f}",
         "-" if eta is None else duration(eta),

@@ -42,6 +42,7 @@ from masklab.models.stacked import WIDEST, supports
 from masklab.models.words import is_words
 from masklab.probes import regression
 from masklab.probes.goals import Classification, goal_of
+from masklab.probes.midway import Midway
 from masklab.probes.outcomes import keep, kept
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
@@ -264,8 +265,9 @@ class _Work:
         parts = zip(*[iter(restricted_splits)] * len(SPLITS), strict=True)
         tasks = dict(zip(tasks, parts, strict=True))
         starts = [Start(models[id(one.model)], one.task.goal, *tasks[id(one.splits)]) for one in ones]
-        outcomes = Together(ones[0].context.probe).finetune([one.course for one in ones], starts)
-        self._done(ones, outcomes)
+        midway = self._midway(ones)
+        outcomes = Together(ones[0].context.probe).finetune([one.course for one in ones], starts, midway)
+        self._done(ones, outcomes, midway)
 
     def one_by_one(self, ones, content) -> None:
         """Run those of one checkpoint and one task in turn."""
@@ -276,7 +278,8 @@ class _Work:
             if trainer is None:
                 (model,), splits = restricted([one.model], one.splits)
                 trainer = OneByOne(model, one.task.goal, one.context.probe, one.context.device, content)
-            self._done([one], trainer.finetune([one.course], *splits))
+            midway = self._midway([one])
+            self._done([one], [trainer.course(one.course, *splits, midway)], midway)
 
     def _kept(self, ones) -> bool:
         """Whether the records of all of them are there, and whole; then these are what was found."""
@@ -287,7 +290,16 @@ class _Work:
         self._found(ones, results)
         return True
 
-    def _done(self, ones, outcomes) -> None:
+    def _midway(self, ones) -> Midway:
+        """Who is told how far these are, and keeps their state if their results are kept."""
+        done, name = len(self.found), ones[-1].task.name
+        records = [one.record for one in ones]
+        file = None
+        if None not in records:
+            file = records[0].with_name(f"{fingerprint([record.stem for record in records])}.safetensors")
+        return Midway(lambda share: self.progress(done + share * len(ones), self.total, name), file)
+
+    def _done(self, ones, outcomes, midway) -> None:
         results = [
             {"rows": one.rows(outcome), "value": outcome.best_value}
             for one, outcome in zip(ones, outcomes, strict=True)
@@ -295,6 +307,7 @@ class _Work:
         for one, result in zip(ones, results, strict=True):
             if one.record is not None:
                 keep(result, one.record)
+        midway.over()
         self._found(ones, results)
 
     def _found(self, ones, results) -> None:

@@ -63,23 +63,30 @@ def kept(path):
     return None if text is None else json.loads(text, object_hook=_unpacked)
 
 
-def seed_kept(context, name, folder, facts, seed, measure, marks=()):
+def seed_kept(context, name, facts, seed, measure, marks=()):
     """The rows of one seed of a task: those that were kept before a kill, or those that `measure()` gives.
 
-    They are named by all that they depend on: the probe, the task (its folder and facts), the checkpoint, the seeds,
-    and `marks`, what else is read.
+    marks: what else is read. States of fine-tunings, kept for the time until the rows are there, are then forgotten.
     """
     if context.state_folder is None:
         return measure()
-    settings = context.probe.model_dump(exclude={"tasks", "seeds", "steps", "split"})
-    data = [sha256(folder / f"{part}.parquet") for part in ("train", "valid", "test")]
-    address = [settings, *marks, data, facts, context.identity, context.seed, context.name, name, seed]
-    record = Path(context.state_folder) / f"{fingerprint(address)}.json"
+    record = record_of(context, name, facts, seed, *marks).with_suffix(".json")
     rows = kept(record)
     if rows is None:
         rows = measure()
         keep(rows, record)
+    for file in Path(context.state_folder).glob("*.safetensors"):
+        file.unlink()
     return rows
+
+
+def record_of(context, name, facts, seed, *more) -> Path:
+    """Where what was found of one seed of a task is kept, named by all that it depends on: the probe, the task (its
+    folder and facts), the checkpoint, the seeds, and what more there is."""
+    settings = context.probe.model_dump(exclude={"tasks", "seeds", "steps", "split"})
+    data = [sha256(context.tasks[name] / f"{part}.parquet") for part in ("train", "valid", "test")]
+    address = [settings, *more, data, facts, context.identity, context.seed, context.name, name, seed]
+    return Path(context.state_folder) / fingerprint(address)
 
 
 def _packed(array):

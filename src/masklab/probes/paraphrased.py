@@ -90,13 +90,19 @@ def measure(context) -> list[dict]:
             answers = verbaliser_ids(tokenizer, probe.verbalisers, f"probes.{context.name}.verbalisers")
         tasks[name] = folder, facts, answers, examples
     marks = [] if context.state_folder is None else [_marks(probe, parses)]
-    rows, done = [], 0
+    rows, done, total = [], 0, len(tasks) * len(probe.seeds)
     for name, (folder, facts, answers, examples) in tasks.items():
         for seed in probe.seeds:
-            measure = partial(_measured, context, name, folder, facts, answers, examples, seed, tokenizer, sources)
-            rows += seed_kept(context, name, folder, facts, seed, measure, marks)
+
+            def tell(share, done=done, name=name):
+                context.progress(done + share, total, name)
+
+            measure = partial(
+                _measured, context, name, folder, facts, answers, examples, seed, tokenizer, sources, tell
+            )
+            rows += seed_kept(context, name, facts, seed, measure, marks)
             done += 1
-            context.progress(done, len(tasks) * len(probe.seeds), name)
+            context.progress(done, total, name)
     return rows
 
 
@@ -125,42 +131,39 @@ class Sources:
             self.pair = [Translator(found(model), device) for model in (probe.there, probe.back)]
 
 
-def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, sources):
+def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, sources, tell):
     probe, device = context.probe, context.device
     model = load_checkpoint(context.checkpoint, device).eval()
     longest = min(probe.max_length, model.config.max_positions)
     splits = [encode_split(folder / f"{part}.parquet", tokenizer, longest, device) for part in ("train", "valid")]
     reader, rows, levels = Reader(tokenizer, longest, device), [], None
     labels = np.array([example.label for example in examples])
-    for size in sorted(context.training_sizes(name), reverse=True):
+    for size, updates, classifier in classifiers(context, name, facts, splits, seed, tell):
         shared = {"task": name, "train_size": size, "seed": seed}
-        for updates, classifier in classifiers(context, name, facts, splits, size, seed):
-            first = levels is None
-            if first:
-                chosen = features(
-                    examples, classifier, reader, sources, (context.seed, context.name, name), probe.drawn
-                )
-                levels = measured_before(model, chosen, reader, probe, answers)
-                if probe.in_text:
-                    address = context.seed, context.name, "others", name
-                    rows += told(model, chosen, levels, reader, probe, address, **shared)
-            if updates is None:
-                given = reader.answers(classifier, [example.texts for example in examples]).argmax(1)
-                rows += of_classes(labels, given, facts["labels"], split="test", **shared)
-            changes = {id(own): reader.changes(classifier, own) for own in chosen.values()}
-            for level, asked in levels.items():
-                own, after = asked.features, changes[id(asked.features)]
-                columns = shared | {"split": level if updates is None else split(level, COURSE)}
-                address = context.seed, context.name, "features", level
-                found_rows = correlated(*asked.left(asked.before, after), address, **columns)
-                if updates is not None:  # items have no `at`
-                    found_rows = [row | {"at": float(updates)} for row in found_rows if "predictions" not in row]
-                rows += found_rows
-                if first and asked.fixed is None:
-                    rows += [
-                        shared | {"split": split(level, REPLACED), "metric": feature.shown(), "value": value, "n": at}
-                        for at, (feature, value) in enumerate(zip(own[:SHOWN], after.tolist(), strict=False), 1)
-                    ]
+        first = levels is None
+        if first:
+            address = context.seed, context.name
+            chosen = features(examples, classifier, reader, sources, (*address, name), probe.drawn)
+            levels = measured_before(model, chosen, reader, probe, answers)
+            if probe.in_text:
+                rows += told(model, chosen, levels, reader, probe, (*address, "others", name), **shared)
+        if updates is None:
+            given = reader.answers(classifier, [example.texts for example in examples]).argmax(1)
+            rows += of_classes(labels, given, facts["labels"], split="test", **shared)
+        changes = {id(own): reader.changes(classifier, own) for own in chosen.values()}
+        for level, asked in levels.items():
+            own, after = asked.features, changes[id(asked.features)]
+            columns = shared | {"split": level if updates is None else split(level, COURSE)}
+            address = context.seed, context.name, "features", level
+            found_rows = correlated(*asked.left(asked.before, after), address, **columns)
+            if updates is not None:  # items have no `at`
+                found_rows = [row | {"at": float(updates)} for row in found_rows if "predictions" not in row]
+            rows += found_rows
+            if first and asked.fixed is None:
+                rows += [
+                    shared | {"split": split(level, REPLACED), "metric": feature.shown(), "value": value, "n": at}
+                    for at, (feature, value) in enumerate(zip(own[:SHOWN], after.tolist(), strict=False), 1)
+                ]
     return rows
 
 

@@ -40,12 +40,13 @@ class Course:
         """Updates in all, if it is not stopped."""
         return self.probe.max_steps or self.probe.epochs * self.epoch
 
-    def batches(self):
-        """Rows of each update's batch, in order."""
+    def batches(self, first: int = 0):
+        """Rows of each update's batch, in order, from update `first` on (0-based)."""
         window = 1 if self.probe.batches == "random" else WINDOW
-        for step in range(0, self.steps, self.epoch):
+        for step in range(first - first % self.epoch, self.steps, self.epoch):
             rng = generator(self.root, self.name, self.task, self.seed, "order", step // self.epoch)
-            yield from shuffled_batches(self.lengths, self.probe.batch_size, rng, window)[: self.steps - step]
+            batches = shuffled_batches(self.lengths, self.probe.batch_size, rng, window)
+            yield from batches[max(first - step, 0) : self.steps - step]
 
     def rate(self, step: int) -> float:
         """Learning rate of update `step` (0-based)."""
@@ -99,6 +100,14 @@ class EarlyStopping:
     def __init__(self, patience: int, threshold: float):
         self.patience, self.threshold = patience, threshold
         self.best, self.waited = None, 0
+
+    def state(self) -> list:
+        """What a resumed course needs, JSON-able."""
+        return [self.best, self.waited]
+
+    def load(self, state: list) -> None:
+        """Take over what `state` returned."""
+        self.best, self.waited = state
 
     def update(self, value: float, counts_patience: bool = True) -> tuple[bool, bool]:
         """(is the new best, should stop) after an evaluation that gave `value`."""

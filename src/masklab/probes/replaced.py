@@ -48,14 +48,18 @@ def measure(context) -> list[dict]:
     for name in context.tasks:
         folder, facts = context.task(name, "labels")
         for seed in context.probe.seeds:
-            measure = partial(_measured, context, name, folder, facts, seed, law)
-            found += seed_kept(context, name, folder, facts, seed, measure)
+
+            def tell(share, done=done, name=name):
+                context.progress(done + share, total, name)
+
+            measure = partial(_measured, context, name, folder, facts, seed, law, tell)
+            found += seed_kept(context, name, facts, seed, measure)
             done += 1
             context.progress(done, total, name)
     return found
 
 
-def _measured(context, name, folder, facts, seed, law):
+def _measured(context, name, folder, facts, seed, law, tell):
     probe, device = context.probe, context.device
     model = load_checkpoint(context.checkpoint, device).eval()
     longest = min(probe.max_length, model.config.max_positions)
@@ -63,23 +67,22 @@ def _measured(context, name, folder, facts, seed, law):
         encode_split(folder / f"{part}.parquet", None, longest, device, model.vocab_size) for part in ("train", "valid")
     ]
     texts = read_examples(folder / "test.parquet", probe)
-    sizes, found, levels = sorted(context.training_sizes(name), reverse=True), [], {}
-    for size in sizes:
+    found, levels = [], {}
+    for size, updates, classifier in classifiers(context, name, facts, splits, seed, tell):
         shared = {"task": name, "train_size": size, "seed": seed}
-        for updates, classifier in classifiers(context, name, facts, splits, size, seed):
-            if not levels:  # of the largest size, at its best
-                levels = {
-                    level(count, drawn): _changes(
-                        context, name, None if drawn else classifier, model, texts, count, law, longest
-                    )
-                    for drawn in (False, True)[: 1 + probe.drawn]
-                    for count in probe.spans
-                }
-            if updates is None:
-                found += _accuracies(classifier, texts, facts["labels"], longest, context, shared)
-            for of, changes in levels.items():
-                after = _after(classifier, texts, changes, longest, device)
-                found += _rows(context, changes, after, of, updates, shared)
+        if not levels:  # of the largest size, at its best
+            levels = {
+                level(count, drawn): _changes(
+                    context, name, None if drawn else classifier, model, texts, count, law, longest
+                )
+                for drawn in (False, True)[: 1 + probe.drawn]
+                for count in probe.spans
+            }
+        if updates is None:
+            found += _accuracies(classifier, texts, facts["labels"], longest, context, shared)
+        for of, changes in levels.items():
+            after = _after(classifier, texts, changes, longest, device)
+            found += _rows(context, changes, after, of, updates, shared)
     return found
 
 

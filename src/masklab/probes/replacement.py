@@ -6,34 +6,37 @@ from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.phrases.distances import correlation_over_features
 from masklab.probes.goals import goal_of
-from masklab.probes.outcomes import of_ratings
+from masklab.probes.midway import Midway
+from masklab.probes.outcomes import of_ratings, record_of
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
 
 
-def classifiers(context, name, facts, splits, size, seed):
-    """Fine-tune on the first `size` rows and yield (updates, classifier): at its best (None), then at `updates`.
+def classifiers(context, name, facts, splits, seed, tell):
+    """Fine-tune on the first rows, for the largest size first, and yield (size, updates, classifier): at its best
+    (None), then after each of the probe's `updates`.
 
-    Each is valid until the next is asked for.
+    Each is valid until the next is asked for. tell: called with the share of all updates that are made, 0 to 1.
     """
     probe, (train, valid) = context.probe, splits
     if facts["kind"] != "labels":
         raise MaskLabError(f"probes.{context.name}.tasks: {name!r} holds {facts['kind']}; features need labels")
     goal = goal_of(facts, probe)
-    trainer = OneByOne(load_checkpoint(context.checkpoint, context.device), goal, probe, context.device)
-    course = Course(probe, context.seed, context.name, name, size, seed, train.lengths[:size])
-    kept = {}
-
-    def watch(updates):
-        if updates in probe.updates:
-            kept[updates] = trainer.flat.values.clone()
-
-    trainer.finetune([course], train, valid, valid, watch)
-    trainer.model.eval()
-    yield None, trainer.model
-    for updates, weights in kept.items():
-        trainer.flat.values.copy_(weights)
-        yield updates, trainer.model
+    sizes, done = sorted(context.training_sizes(name), reverse=True), 0
+    for size in sizes:
+        trainer = OneByOne(load_checkpoint(context.checkpoint, context.device), goal, probe, context.device)
+        course = Course(probe, context.seed, context.name, name, size, seed, train.lengths[:size])
+        file = None
+        if context.state_folder is not None:
+            file = record_of(context, name, facts, seed, "midway", size).with_suffix(".safetensors")
+        midway = Midway(lambda share, done=done, size=size: tell((done + share * size) / sum(sizes)), file)
+        trainer.course(course, train, valid, valid, midway, probe.updates)
+        done += size
+        trainer.model.eval()
+        yield size, None, trainer.model
+        for updates, weights in sorted(trainer.snapshots.items()):
+            trainer.flat.values.copy_(weights)
+            yield size, updates, trainer.model
 
 
 def correlated(before, after, address, **columns) -> list[dict]:

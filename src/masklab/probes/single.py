@@ -6,10 +6,13 @@ import torch
 from masklab.models.stacked import encoding_by_hand
 from masklab.optim.flat import FlatParameters
 from masklab.probes.goals import EVALUATION_TOKENS
+from masklab.probes.midway import Midway
 from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.rng import seed_default
 from masklab.spectrum import Gram, ranks
 from masklab.tasks.encoding import fitting, sorted_batches
+
+AT = "at "  # how the names of snapshots begin in a state
 
 
 class OneByOne:
@@ -26,29 +29,48 @@ class OneByOne:
         self.low, self.device = getattr(probe, "precision", "fp32") == "bf16", torch.device(device)
         encoding_by_hand(pretrained)
 
-    def finetune(self, courses, train, valid, test, watch=None):
-        """The `Outcome` of each course; the last one's best weights are left in `flat`.
+    def finetune(self, courses, train, valid, test):
+        """The `Outcome` of each course; the last one's best weights are left in `flat`."""
+        return [self.course(course, train, valid, test) for course in courses]
 
-        watch: called after each update with how many were made, the weights being those in `flat`.
+    def course(self, course, train, valid, test, midway=None, watched=()):
+        """The `Outcome` of one course, whose best weights are left in `flat`.
+
+        midway: who is told how far it is, and keeps its state. watched: numbers of updates after which the weights are
+        kept in `snapshots`, number -> [n].
         """
-        return [self._finetune(course, train, valid, test, watch) for course in courses]
-
-    def _finetune(self, course, train, valid, test, watch):
+        midway, self.snapshots = midway or Midway(), {}
         self.flat.restart(self.start)
         self.model.reset_head(course.head_generator())
         stopping = EarlyStopping(self.probe.patience, self.probe.threshold)
         best, best_step, best_predictions = self.flat.values.clone(), 0, None
-        capped = True
+        capped, first = True, 0
+
+        def state():
+            tensors = self.flat.state() | {"best": best} | {f"{AT}{at}": of for at, of in self.snapshots.items()}
+            return tensors, {"best_step": best_step, "stopping": stopping.state()}
+
+        if (found := midway.begun()) is not None:
+            best.copy_(found.tensors["best"])
+            first, best_step = found.facts["updates"], found.facts["best_step"]
+            stopping.load(found.facts["stopping"])
+            if best_step:
+                self.flat.values.copy_(best)
+                best_predictions = self._predictions(valid)
+            self.flat.load(found.tensors)
+            kept = [name for name in found.tensors if name.startswith(AT)]
+            self.snapshots = {int(name.removeprefix(AT)): found.tensors[name].to(self.device) for name in kept}
         self.model.train()
-        for step, rows in enumerate(course.batches()):
+        for step, rows in enumerate(course.batches(first), first):
+            midway.after(step, course.steps, state)
             seed_default(course.dropout_seed(step), self.device)
             with self.autocast():
                 loss = self.goal.loss(self.model, *train.batch(rows))
             loss.backward()
             clip, decay = self.probe.clip, self.probe.weight_decay
             self.flat.step(course.rate(step), decay, clip, betas=self.probe.betas, eps=self.probe.eps)
-            if watch is not None:
-                watch(step + 1)
+            if step + 1 in watched:
+                self.snapshots[step + 1] = self.flat.values.clone()
             if course.is_evaluated_after(step + 1):
                 predictions = self._predictions(valid)
                 value = self.goal.value(valid, predictions, self.probe.select)

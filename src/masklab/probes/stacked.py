@@ -29,6 +29,7 @@ from masklab.models.stacked.products import affine, affine_gradients, input_grad
 from masklab.models.stacked.ragged import Ragged
 from masklab.probes.classifier import activation_of
 from masklab.probes.goals import EVALUATION_TOKENS, answers
+from masklab.probes.midway import Midway
 from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.tasks.encoding import Split, sorted_batches
 
@@ -103,11 +104,12 @@ class Together:
     def __init__(self, probe):
         self.probe, self.low = probe, probe.precision == "bf16"
 
-    def finetune(self, courses, starts):
+    def finetune(self, courses, starts, midway=None):
         """The `Outcome` of each course, which has the start of its place.
 
         The courses have one size, so they take the same number of updates and are evaluated at the same ones. Those of
-        one task should be neighbours: then they are evaluated together.
+        one task should be neighbours: then they are evaluated together. midway: who is told how far they are, and keeps
+        their state.
         """
         pretrained = starts[0].pretrained
         self.config, self.classes = pretrained.config, starts[0].goal.classes
@@ -117,8 +119,24 @@ class Together:
         best, best_step = parameters.values.clone(), [0] * len(courses)
         stopping = [EarlyStopping(self.probe.patience, self.probe.threshold) for _ in courses]
         capped = [True] * len(courses)
-        running, batches = list(range(len(courses))), [course.batches() for course in courses]
-        for step in range(courses[0].steps):
+        running, first, midway = list(range(len(courses))), 0, midway or Midway()
+
+        def state():
+            facts = {"running": running, "best_step": best_step, "capped": capped}
+            return parameters.state() | {"best": best}, facts | {"stopping": [each.state() for each in stopping]}
+
+        if (found := midway.begun()) is not None:
+            best.copy_(found.tensors["best"])
+            first, running, best_step, capped = map(found.facts.get, ("updates", "running", "best_step", "capped"))
+            for each, said in zip(stopping, found.facts["stopping"], strict=True):
+                each.load(said)
+            parameters.keep(running)
+            parameters.load(found.tensors, [*range(len(running))])
+            parameters.refresh()
+            model = self._model(parameters)
+        batches = [course.batches(first) for course in courses]
+        for step in range(first, courses[0].steps):
+            midway.after(step, courses[0].steps, state)
             of_step = [(courses[run], starts[run].train, next(batches[run])) for run in running]
             self._update(model, step, *zip(*of_step, strict=True))
             if not courses[0].is_evaluated_after(step + 1):
