@@ -1,5 +1,6 @@
 """CBOW against a plain implementation, and what it finds in a corpus with the distributional property."""
 
+import contextlib
 import itertools
 
 import numpy as np
@@ -10,6 +11,7 @@ from masklab.config.schema import Chains, Embeddings, MarkovCorpus
 from masklab.corpora import generate
 from masklab.embeddings import alias_table, train
 from masklab.errors import MaskLabError
+from masklab.jobs.midway import Midway
 from masklab.rng import generator
 from masklab.tokens import TokenStore, write_symbol_tokens
 
@@ -46,6 +48,31 @@ def test_synonyms_are_neighbours_with_the_property_and_not_without(tmp_path):
     assert np.array_equal(train(store_of(tmp_path / "with"), 2 * N + 5, settings(), "e", 1)[0], vectors)
     other = cosines(train(store_of(tmp_path / "without", distributional=False), 2 * N + 5, settings(), "e", 1)[0])
     assert other[np.arange(N), N + np.arange(N)].mean() < 0.5
+
+
+def test_what_was_killed_midway_goes_on_to_the_same_vectors(tmp_path, monkeypatch):
+    """Killed every few blocks, within an epoch and between two."""
+    store = store_of(tmp_path, sequences=60)
+    wanted, facts = train(store, 2 * N + 5, settings(), "e", 1)
+    monkeypatch.setattr(embeddings, "BLOCK", 300)
+    monkeypatch.setattr("masklab.jobs.midway.EVERY", 0.0)
+    monkeypatch.setattr("masklab.jobs.midway.SHARE", 1e9)
+    told, found = [], None
+
+    def tell(share):
+        told.append(share)
+        if len(told) % 6 == 0:
+            raise KeyboardInterrupt
+
+    while found is None:
+        with contextlib.suppress(KeyboardInterrupt):
+            found = train(
+                store, 2 * N + 5, settings(), "e", 1, Midway("e", tell, tmp_path / "s.safetensors", {"of": 1})
+            )
+    assert len(told) > 30 and told.count(told[0]) == 1 and told[-1] == 1
+    assert np.array_equal(found[0], wanted) and found[1] == facts
+    again = train(store, 2 * N + 5, settings(), "e", 1, Midway("e", None, tmp_path / "s.safetensors", {"of": 2}))
+    assert np.array_equal(again[0], wanted)  # a state of something else is none
 
 
 def test_the_released_layout_scrambles_rows(tmp_path):
@@ -125,9 +152,9 @@ def test_a_corpus_without_tokens_is_refused(tmp_path):
 
 
 def test_a_corpus_in_parts_gives_the_same_vectors(tmp_path, monkeypatch):
-    store, blocks = store_of(tmp_path, sequences=50), TokenStore.blocks
+    store = store_of(tmp_path, sequences=50)
     whole = train(store, 2 * N + 5, settings(), "e", 1)
-    monkeypatch.setattr(TokenStore, "blocks", lambda store: blocks(store, 37))
+    monkeypatch.setattr(embeddings, "BLOCK", 37)
     parts = train(store, 2 * N + 5, settings(), "e", 1)
-    assert len(list(store.blocks())) > 5
+    assert len(list(store.blocks(37))) > 5
     assert (parts[0] == whole[0]).all() and parts[1]["losses"] == whole[1]["losses"]

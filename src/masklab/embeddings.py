@@ -12,20 +12,23 @@ import numba
 import numpy as np
 
 from masklab.errors import MaskLabError
+from masklab.jobs.midway import Midway
 from masklab.rng import generator
 from masklab.tokenizers import CLS, SEP
 
 log = logging.getLogger("masklab")
 
 MULTIPLIER, INCREMENT = np.uint64(25214903917), np.uint64(11)  # word2vec.c's linear congruential generator
+BLOCK = 1 << 18  # tokens between two looks at the clock
 SMALLEST = 1e-300  # keeps the reported loss finite
 
 
-def train(store, vocab_size: int, config, name: str, seed: int) -> tuple[np.ndarray, dict]:
+def train(store, vocab_size: int, config, name: str, seed: int, midway=None) -> tuple[np.ndarray, dict]:
     """Vectors [vocab_size, config.size] float32 of the tokens of a `TokenStore`, and facts about the run.
 
     All vectors of tokens that occur, taken together, have standard deviation `config.std` (released code: .03);
-    rows of others are 0. `config` is a `config.schema.Embeddings`. MaskLabError if there are no tokens.
+    rows of others are 0. `config` is a `config.schema.Embeddings`. midway: a `jobs.midway.Midway` that is told how far
+    it is, and keeps its state. MaskLabError if there are no tokens.
     """
     tokens = len(store.ids)
     if not tokens:
@@ -37,16 +40,31 @@ def train(store, vocab_size: int, config, name: str, seed: int) -> tuple[np.ndar
     outputs = np.zeros_like(vectors)
     # tokens that do not occur are never drawn, although 0 to a negative power is infinite
     accept, alias = alias_table(np.where(counts > 0, np.maximum(counts, 1) ** config.exponent, 0.0))
-    state = rng.integers(1 << 62)
-    losses = []
+    state, losses, loss, done = np.uint64(rng.integers(1 << 62)), [], 0.0, 0
+
+    def kept():
+        import torch  # takes a second, which most embeddings do not
+
+        tensors = {"vectors": torch.from_numpy(vectors), "outputs": torch.from_numpy(outputs)}
+        return tensors, {"state": int(state), "losses": losses, "loss": loss}
+
+    midway = midway or Midway()
+    if (found := midway.begun()) is not None:
+        vectors, outputs = found.tensors["vectors"].numpy(), found.tensors["outputs"].numpy()
+        state, losses, loss = np.uint64(found.facts["state"]), found.facts["losses"], found.facts["loss"]
+        done = found.facts["updates"]
     for epoch in range(config.epochs):
         rates = [config.lr + (config.lr_end - config.lr) * at / config.epochs for at in (epoch, epoch + 1)]
-        loss, state = 0.0, np.uint64(state)
-        for begin, ids, offsets in store.blocks():
+        for begin, ids, offsets in store.blocks(BLOCK):
+            if epoch * tokens + begin < done:
+                continue
             block = (ids.astype(np.int32), offsets - begin, begin, tokens, vectors, outputs, accept, alias)
             loss, state = _epoch(*block, config.window, config.negative, *rates, np.uint64(state), loss)
-        losses.append(loss / tokens)
-        log.info("%s epoch %d/%d loss %.4f", name, epoch + 1, config.epochs, losses[-1])
+            if begin + len(ids) == tokens:
+                losses.append(loss / tokens)
+                log.info("%s epoch %d/%d loss %.4f", name, epoch + 1, config.epochs, losses[-1])
+                loss = 0.0
+            midway.after(epoch * tokens + begin + len(ids), config.epochs * tokens, kept)
     used = counts > 0
     vectors[~used] = 0
     vectors[used] *= config.std / vectors[used].std()

@@ -104,8 +104,8 @@ def test_resumes_at_the_next_fine_tuning(context, tmp_path, monkeypatch):
 @pytest.mark.parametrize("stacked", [True, False])
 def test_a_fine_tuning_that_was_killed_midway_goes_on_where_it_was(stacked, context, tmp_path, monkeypatch):
     """The same rows, whichever loop it is; no state is left behind, and it does not begin anew."""
-    monkeypatch.setattr("masklab.probes.midway.EVERY", 0.0)
-    monkeypatch.setattr("masklab.probes.midway.SHARE", 1e9)
+    monkeypatch.setattr("masklab.jobs.midway.EVERY", 0.0)
+    monkeypatch.setattr("masklab.jobs.midway.SHARE", 1e9)
     if not stacked:
         monkeypatch.setattr("masklab.probes.finetune.supports", lambda *_: False)
     hard = PROBE.model_copy(update={"lr": 5e-4, "epochs": 2})
@@ -121,7 +121,7 @@ def test_a_fine_tuning_that_was_killed_midway_goes_on_where_it_was(stacked, cont
     assert told == sorted(told) and len({*told}) > 10  # at each update
     assert [file for file in state.iterdir() if file.suffix == ".safetensors"]
     done, told[:] = told[-1], []
-    monkeypatch.setattr("masklab.probes.midway.EVERY", 1e9)
+    monkeypatch.setattr("masklab.jobs.midway.EVERY", 1e9)
     assert run(context(probe=hard, state_folder=state, progress=lambda *said: told.append(said[0]))) == whole
     assert told[1 - stacked] == pytest.approx(done, abs=0.11)  # of twenty updates the last that was kept
     assert {file.suffix for file in state.iterdir()} == {".json"}

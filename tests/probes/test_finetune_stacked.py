@@ -8,12 +8,12 @@ import torch
 
 from checked_run import run
 from masklab.config.schema import FinetuneProbe
+from masklab.jobs.midway import Midway
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.stacked import products as stacked_products
 from masklab.probes import Context, run_all
 from masklab.probes.finetune import measure, settled
 from masklab.probes.goals import Classification
-from masklab.probes.midway import Midway
 from masklab.probes.recipe import Course, EarlyStopping
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import STACK, Start, Together, stack_size
@@ -102,8 +102,8 @@ def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, posi
 @pytest.mark.parametrize("stacked", [True, False])
 def test_killed_midway_courses_end_with_the_same_weights(make_checkpoint, tmp_path, monkeypatch, stacked, precision):
     """Killed after every few updates: before the first evaluation, between two, and when some have left."""
-    monkeypatch.setattr("masklab.probes.midway.EVERY", 0.0)
-    monkeypatch.setattr("masklab.probes.midway.SHARE", 1e9)
+    monkeypatch.setattr("masklab.jobs.midway.EVERY", 0.0)
+    monkeypatch.setattr("masklab.jobs.midway.SHARE", 1e9)
     pretrained = load_checkpoint(make_checkpoint("absolute"))
     for module in pretrained.modules():
         module.p = 0.1
@@ -132,7 +132,7 @@ def test_killed_midway_courses_end_with_the_same_weights(make_checkpoint, tmp_pa
     found = None
     while found is None:
         with contextlib.suppress(KeyboardInterrupt):
-            found, again = train(Midway(tell, tmp_path / "state.safetensors"))
+            found, again = train(Midway("this", tell, tmp_path / "state.safetensors"))
     assert len(begun) > begun[-1] + 2 and begun.count(0) == 1  # killed more than once, and it never began anew
     for one, other in zip(found, wanted, strict=True):
         assert (one.best_step, one.best_value, one.capped) == (other.best_step, other.best_value, other.capped)

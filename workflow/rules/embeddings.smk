@@ -15,6 +15,7 @@ rule embeddings:
     params:
         config=settings_of("embeddings"),
         code=code_of("embeddings"),
+        state=R("state/embeddings/{embeddings}/r{replicate}"),
     message:
         "embeddings {wildcards.embeddings} r{wildcards.replicate}"
     script:

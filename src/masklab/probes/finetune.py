@@ -36,13 +36,13 @@ import torch
 
 from masklab.errors import MaskLabError
 from masklab.files import fingerprint, sha256
+from masklab.jobs.midway import Midway
 from masklab.models import products
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.stacked import WIDEST, supports
 from masklab.models.words import is_words
 from masklab.probes import regression
 from masklab.probes.goals import Classification, goal_of
-from masklab.probes.midway import Midway
 from masklab.probes.outcomes import keep, kept
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
@@ -292,12 +292,14 @@ class _Work:
 
     def _midway(self, ones) -> Midway:
         """Who is told how far these are, and keeps their state if their results are kept."""
-        done, name = len(self.found), ones[-1].task.name
-        records = [one.record for one in ones]
-        file = None
-        if None not in records:
+        done, name, file = len(self.found), ones[-1].task.name, None
+        if None not in (records := [one.record for one in ones]):
             file = records[0].with_name(f"{fingerprint([record.stem for record in records])}.safetensors")
-        return Midway(lambda share: self.progress(done + share * len(ones), self.total, name), file)
+
+        def told(share):
+            self.progress(done + share * len(ones), self.total, name)
+
+        return Midway(f"fine-tuning on {name}", told, file)
 
     def _done(self, ones, outcomes, midway) -> None:
         results = [

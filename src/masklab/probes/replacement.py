@@ -3,10 +3,10 @@
 import numpy as np
 
 from masklab.errors import MaskLabError
+from masklab.jobs.midway import Midway
 from masklab.models.checkpoint import load_checkpoint
 from masklab.phrases.distances import correlation_over_features
 from masklab.probes.goals import goal_of
-from masklab.probes.midway import Midway
 from masklab.probes.outcomes import of_ratings, record_of
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
@@ -29,7 +29,11 @@ def classifiers(context, name, facts, splits, seed, tell):
         file = None
         if context.state_folder is not None:
             file = record_of(context, name, facts, seed, "midway", size).with_suffix(".safetensors")
-        midway = Midway(lambda share, done=done, size=size: tell((done + share * size) / sum(sizes)), file)
+
+        def told(share, done=done, size=size):
+            tell((done + share * size) / sum(sizes))
+
+        midway = Midway(f"fine-tuning on {size} rows of {name}", told, file)
         trainer.course(course, train, valid, valid, midway, probe.updates)
         done += size
         trainer.model.eval()

@@ -3,10 +3,10 @@
 import numpy as np
 import torch
 
+from masklab.jobs.midway import Midway
 from masklab.models.stacked import encoding_by_hand
 from masklab.optim.flat import FlatParameters
 from masklab.probes.goals import EVALUATION_TOKENS
-from masklab.probes.midway import Midway
 from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.rng import seed_default
 from masklab.spectrum import Gram, ranks

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from masklab.jobs.midway import Midway
 from masklab.models.stacked.dropout import keeps, mask, sites
 from masklab.models.stacked.encoder import StackedEncoder
 from masklab.models.stacked.parameters import StackedParameters
@@ -29,7 +30,6 @@ from masklab.models.stacked.products import affine, affine_gradients, input_grad
 from masklab.models.stacked.ragged import Ragged
 from masklab.probes.classifier import activation_of
 from masklab.probes.goals import EVALUATION_TOKENS, answers
-from masklab.probes.midway import Midway
 from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.tasks.encoding import Split, sorted_batches
 

@@ -1,4 +1,4 @@
-"""How far fine-tunings are: told after each update, and kept now and then for a process that goes on after a kill."""
+"""How far a loop of updates is: told after each, and kept now and then for a process that goes on after a kill."""
 
 import logging
 import time
@@ -12,21 +12,23 @@ SHARE = 0.03  # ... or so many that writing them takes no more than this share o
 
 
 class Midway:
-    """What a loop of updates tells of itself.
+    """What a loop tells of itself.
 
-    tell: called with the share of the updates that are made, 0 to 1; None: nobody asks. file: where the state is kept,
-    under a name that says all that it depends on; None: nowhere.
+    name: what is under way. tell: called with the share of the updates that are made, 0 to 1; None: nobody asks.
+    file: where the state is kept, None: nowhere. made_of: all that it depends on, JSON-able, unless the file's name
+    says it.
     """
 
-    def __init__(self, tell=None, file=None):
-        self.tell, self.file = tell, None if file is None else Path(file)
+    def __init__(self, name: str = "", tell=None, file=None, made_of=None):
+        self.name, self.tell, self.file = name, tell, None if file is None else Path(file)
+        self.made_of = made_of or {}
         self.clock, self.cost = time.monotonic(), 0.0
 
     def begun(self) -> saved.Saved | None:
         """The state that a killed process left; its facts have `updates`, how many were made."""
-        found = None if self.file is None else saved.load(self.file, {})
+        found = None if self.file is None else saved.load(self.file, self.made_of)
         if found is not None:
-            log.info("fine-tuning: resuming at update %d", found.facts["updates"])
+            log.info("%s: resuming at update %d", self.name, found.facts["updates"])
         return found
 
     def after(self, updates: int, of: int, state) -> None:
@@ -37,7 +39,7 @@ class Midway:
             return
         began = time.monotonic()
         tensors, facts = state()
-        saved.attempt(self.file, tensors, {}, updates=updates, **facts)
+        saved.attempt(self.file, tensors, self.made_of, updates=updates, **facts)
         self.clock = time.monotonic()
         self.cost = self.clock - began
 
