@@ -34,6 +34,8 @@ onstart:
         sys.exit("\n".join(f"masklab: {noted(line, settings.raw)}" for line in lacks))
     if workflow.is_main_process and (left := at_work()):
         sys.exit(left)
+    if workflow.is_main_process:
+        pair_lengths.leave(settings, {job.wildcards.task for job in pending if job.rule.name == "task"})
     if (
         len(pending) >= 10
         and not workflow.touch

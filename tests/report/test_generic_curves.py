@@ -125,3 +125,55 @@ def test_no_loss_is_said_before_anything_runs():
     config = config_of(probes={"minimal-pairs": "all"})
     with pytest.raises(MaskLabError, match="no loss probe of the study measures a recipe of its panels"):
         find("mine", config.studies["mine"], "figures", "loss_curves").needs(View.of(config, "mine"))
+
+
+def crowd(count, beside=2):
+    """The figure of curves of so many recipes, of which later ones end higher, beside panels of two; their labels."""
+    labels = [f"rate {5 * (number + 1)} %" for number in range(count)]
+    raw = overlay(copy.deepcopy(RAW), {"extends": []})
+    raw["probes"] |= {"pairs": {"kind": "minimal_pairs", "tasks": ["blimp"], "steps": "all"}}
+    recipe = {"like": "strict-phase1", "checkpoints": [500, 1000, 1500]}
+    raw["models"] |= {f"rate{n}": recipe | {"masking": {"rate": 0.05 * (n + 1)}} for n in range(count)}
+    panel = {label: f"rate{number}" for number, label in enumerate(labels)}
+    study = {"replicates": 3, "nulls": ["untrained"], "panels": {"p": panel}, "probes": {"pairs": "all"}}
+    study["panels"] |= {f"p{number}": dict(list(panel.items())[:2]) for number in range(beside)}
+
+    def better(cell):
+        if cell["metric"].startswith("accuracy") and not cell["null"]:
+            return 0.6 + 0.02 * int(cell["recipe"].removeprefix("rate")) * cell["step"] / 1500
+        return None
+
+    config = load(raw | {"studies": {"mine": study}})
+    figure, _ = find("mine", config.studies["mine"], "figures", "curves").draw(
+        synthetic.results(config, "mine", better)
+    )
+    nothing_overlaps(figure)
+    all_is_in_view(figure)
+    return figure, labels
+
+
+def look_of(line):
+    return line.get_color(), line.get_marker(), line.get_markerfacecolor(), line.get_linestyle()
+
+
+def test_many_curves_have_thin_lines_that_differ_and_a_key_in_the_order_of_their_ends():
+    figure, labels = crowd(12)
+    lines = [line for line in figure.axes[0].get_lines() if line.get_label() in labels]
+    assert len({look_of(line)[:3] for line in lines}) == 12 and {line.get_linewidth() for line in lines} == {1.0}
+    hollow = [line.get_label() for line in lines if line.get_markerfacecolor() == "white"]
+    assert hollow == labels[8:], "the colours of the first eight come a second time"
+    keys = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert keys[:12] == labels[::-1] and keys[-1] == "best null (untrained)"
+    note = " ".join(figure.legends[0].get_title().get_text().split())
+    assert "curves are listed from the one that ends highest in (a)" in note
+    assert len({axes.get_position().x0.round(3) for axes in figure.axes}) == 2, "wide enough to tell curves apart"
+    moved = [line.get_transform().transform((0, 0))[0] for line in lines]
+    assert max(moved) - min(moved) < 6 * 2.2 * figure.dpi / 72, "bars of more curves lie closer"
+
+
+def test_up_to_six_curves_look_as_two_do():
+    figure, labels = crowd(6)
+    lines = [line for line in figure.axes[0].get_lines() if line.get_label() in labels]
+    assert len({axes.get_position().x0.round(3) for axes in figure.axes}) == 3
+    assert {line.get_linewidth() for line in lines} == {1.4} and "white" not in {look_of(line)[2] for line in lines}
+    assert [text.get_text() for text in figure.legends[0].get_texts()][:6] == labels

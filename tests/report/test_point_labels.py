@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from masklab.report.point_labels import place_labels
+from masklab.report.point_labels import are_apart, place_labels
 
 
 @pytest.mark.parametrize("spread", [1.0, 0.0])
@@ -57,3 +57,13 @@ def test_no_label_seems_to_be_that_of_another_point():
         box, own = note.get_window_extent(), names.index(note.get_text())
         apart = [np.hypot(max(box.x0 - x, 0, x - box.x1), max(box.y0 - y, 0, y - box.y1)) for x, y in at]
         assert min(apart) >= apart[own] / 2, note.get_text()
+
+
+@pytest.mark.parametrize(("inches", "apart"), [(2, False), (4, True)])
+def test_marks_are_apart_if_none_covers_another(inches, apart):
+    """Two of three marks are 0.03 of an axis apart: some 4 points in a small figure, 8 in one of twice the size."""
+    figure = Figure(figsize=(inches, inches), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    assert are_apart(figure, axes, [0.2, 0.23, 0.9], [0.5, 0.5, 0.5]) is apart
+    assert are_apart(figure, axes, [0.2], [0.5])

@@ -111,6 +111,43 @@ def test_a_difference_is_over_the_replicates_of_its_row():
     assert [own[label] - own["A"] for label in "BC"] == pytest.approx([-0.1, -0.2])
 
 
+def lines_of(text, start):
+    """Lines of a table that begin so."""
+    return [line for line in text.splitlines() if line.startswith(start)]
+
+
+def test_rows_over_unlike_numbers_of_replicates_say_over_how_many():
+    many = table({"a": [0.90, 0.92, 0.91, 0.93, 0.90], "b": [0.80, 0.82, 0.81, 0.83, 0.80]})
+    few = table({"a": [0.90, 0.92, 0.91], "b": [0.80, 0.82, 0.81, 0.83, 0.80]}).assign(row="other")
+    text = markdown(pd.concat([many, few], ignore_index=True))
+    assert lines_of(text, "|  |")[0].startswith("|  | replicates | n | A | B |") and "over 3 to 5 replicates" in text
+    assert lines_of(text, "| row |")[0].startswith("| row | 5 | 100 | ")
+    assert lines_of(text, "| other |")[0].startswith("| other | 3 | 100 | ")
+    known = table({"a": [0.75] * 5}, given="a").assign(row="known")  # nothing is drawn: no interval over replicates
+    text = markdown(pd.concat([many, few, known], ignore_index=True))
+    assert lines_of(text, "| known |")[0].startswith("| known | – | 100 | ")
+
+
+def test_panels_over_unlike_numbers_of_replicates_say_so_above_them():
+    many = table({"a": [0.90, 0.92, 0.91, 0.93, 0.90], "b": [0.80, 0.82, 0.81, 0.83, 0.80]})
+    few = table({"a": [0.90, 0.92, 0.91], "b": [0.80, 0.82, 0.81]}).assign(panel="few")
+    known = table({"a": [0.75] * 5}, given="a").assign(panel="known")
+    text = markdown(pd.concat([many, few, known], ignore_index=True))
+    titles = lines_of(text, "**(")
+    assert titles == ["**(a) panel**, after 9 updates, over 5 replicates",
+                      "**(b) few**, after 9 updates, over 3 replicates", "**(c) known**, after 9 updates"]  # fmt: skip
+    assert "| replicates |" not in text
+
+
+def test_where_all_rows_are_over_as_many_replicates_none_says_so():
+    values = {"a": [0.90, 0.92, 0.91], "b": [0.80, 0.82, 0.81]}
+    one = table(values, nulls={"bag-of-words": [0.7]})
+    alike = pd.concat([one, table({"a": [0.75] * 3}, given="a").assign(row="known")], ignore_index=True)
+    text = markdown(alike)
+    assert text.count("replicate") == markdown(one).count("replicate") and "updates, over" not in text
+    assert "| replicates |" not in text
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_fewer_than_three_replicates_make_nothing_bold(count):
     found = table({"a": [0.90, 0.91][:count], "b": [0.70, 0.71][:count]})

@@ -19,6 +19,7 @@ from masklab.scores.results import Results
 from masklab.scores.view import View
 from masklab.studies import claims_of, find
 from masklab.studies.implicit_bias import FIGURES, TABLES
+from masklab.studies.implicit_bias.figures import name_of
 from masklab.studies.implicit_bias.select import (
     algorithms,
     letters,
@@ -261,6 +262,30 @@ def test_sizes_at_equal_loss_and_the_entropy_are_marked(config, exact):
         assert (row["slope"], row["r"]) == pytest.approx((expected.slope, expected.rvalue))
         assert (data["r_low"].dropna() >= -1).all() and (data["r_high"].dropna() <= 1).all()
     assert np.isnan(regression(own.iloc[:2])).all()
+
+
+def named_in(figure, panel=0):
+    """Names of points of a panel."""
+    return {text.get_text() for text in figure.axes[panel].texts}
+
+
+def test_all_points_beside_traces_are_named_unless_they_crowd(config, exact):
+    figure, data = shown(config, exact, "figures", "figure5")
+    own = data[data["corpus"] == "pcfg"]
+    assert named_in(figure) == set(map(name_of, (row for _, row in own.iterrows()))) and len(own) == 4
+    nothing_overlaps(figure)
+
+    def alike(cell):
+        """All sizes but the least, whose loss is another, at one trace and one accuracy."""
+        if cell["metric"] in ("trace", "accuracy") and not cell["null"] and cell["facts"]["encoder.hidden"] != 16:
+            return {"trace": 30, "accuracy": 0.8}[cell["metric"]] + 1e-4 * rank(cell["facts"])
+        return world(cell)
+
+    crowd = synthetic.results(config, "implicit-bias", alike, noise=0)
+    figure, data = shown(config, crowd, "figures", "figure5")
+    own = data[data["corpus"] == "pcfg"]
+    kept = own.drop(own[own["equal"]].iloc[1:-1].index)
+    assert named_in(figure) == set(map(name_of, (row for _, row in kept.iterrows()))) and len(kept) == 3
 
 
 def exact_traces(metric):

@@ -15,6 +15,7 @@ from masklab.config.places import noted
 from masklab.errors import MaskLabError
 from masklab.jobs.code import leave_time
 from masklab.pages.wording import options as options_of
+from masklab.tasks import pair_lengths
 from cluster import SITE, Cluster
 from leftovers import CLAIMED, other_studies
 from paths import Paths, instances, notices_of, opened, pattern

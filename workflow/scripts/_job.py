@@ -57,6 +57,7 @@ def job(snakemake):
             forget(params.get("state"))
             afterwards("that it ended", underway.ended)
             sys.exit(0)
+        check_ahead(snakemake)
         if params.get("state"):
             state.begin(params["state"], params["code"])
         read = marks(inputs)
@@ -87,6 +88,19 @@ def job(snakemake):
         except (OSError, AttributeError):  # a full disk: neither the log nor the status of the run may have it
             cry(f"masklab: {snakemake.rule} {' '.join(dict(snakemake.wildcards).values())}: error: {said or error}")
         sys.exit(1)
+
+
+def check_ahead(snakemake) -> None:
+    """Before a model is trained: what will be measured on it can be, as far as that is known by now.
+
+    It stands here, and not in the script of that job, since it is no part of what a model is made by.
+    """
+    if snakemake.rule == "pretrain":
+        from masklab.tasks import pair_lengths
+
+        names, results = snakemake.wildcards, Path(snakemake.output.manifest).parents[3]
+        folder = Path(snakemake.input.tokenizer).parent
+        pair_lengths.check(names.recipe, int(names.replicate), folder, results / "tasks")
 
 
 def watch(every: float = 1.0) -> None:

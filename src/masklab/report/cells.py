@@ -116,17 +116,20 @@ def wide(frame: pd.DataFrame) -> pd.DataFrame:
 def markdown(frame: pd.DataFrame) -> str:
     """One Markdown table per panel, and a note that says what cells, bold type and marks are.
 
+    Where rows are over unlike numbers of replicates, each panel says over how many its rows are, or each of these.
     Titles, rows and labels are a config's own text, and stand there as they are written.
     """
     told = frame.loc[frame["replicates"] > 0, ["row", "metric"]]  # facts need no metric, nor rows that are called so
     mixed = told["metric"].map(named).nunique() > 1 and (told["row"].str.lower() != told["metric"]).any()
-    counted = frame["n"].any()
+    counted, over = frame["n"].any(), _unlike_replicates(frame)
     parts = []
     for index, (title, panel) in enumerate(frame.groupby("panel", sort=False)):
-        names = list(dict.fromkeys(panel["label"]))
-        lead = ["", *(["metric"] if mixed else []), *(["n"] if counted else [])]
+        names, own = list(dict.fromkeys(panel["label"])), over.get(title, {})
+        counts = list(dict.fromkeys(own.values()))
+        several, alike = len(counts) > 1, f", over {notes.replicates(counts[0])}" if len(counts) == 1 else ""
+        lead = ["", *(["metric"] if mixed else []), *(["replicates"] if several else []), *(["n"] if counted else [])]
         lines = [
-            f"**({notes.letter_of(index)}) {escaped(title)}**{_steps(panel)}",
+            f"**({notes.letter_of(index)}) {escaped(title)}**{_steps(panel)}{alike}",
             "",
             "| " + " | ".join([*lead, *map(escaped, names)]) + " |",
             "| --- |" + " ---: |" * (len(lead) - 1 + len(names)),
@@ -134,12 +137,31 @@ def markdown(frame: pd.DataFrame) -> str:
         for row, cells in panel.groupby("row", sort=False):
             shown = {each.label: _cell(each) for each in cells.itertuples()}
             front = [escaped(row), *([escaped(named(cells["metric"].iloc[0]))] if mixed else [])]
+            front += [" to ".join(map(str, own.get(row, "–")))] if several else []
             front += [f"{_fewest(cells['n']):,}" if cells["n"].any() else "–"] if counted else []
             lines.append("| " + " | ".join([*front, *(shown.get(name, "–") for name in names)]) + " |")
         parts.append("\n".join(lines) + "\n")
     if under := note(frame):
         parts.append(f"{under}\n")
     return "\n".join(parts)
+
+
+def _unlike_replicates(frame) -> dict[str, dict[str, tuple[int, ...]]]:
+    """Panel -> row -> its number of replicates, or the least and the most of its cells; {} if it is one for all."""
+    told: dict[str, dict[str, tuple[int, ...]]] = {}
+    for (panel, row), cells in _told(frame).groupby(["panel", "row"], sort=False):
+        told.setdefault(panel, {})[row] = tuple(
+            sorted({int(cells["replicates"].min()), int(cells["replicates"].max())})
+        )
+    return told if len({counts for rows in told.values() for counts in rows.values()}) > 1 else {}
+
+
+def _told(frame):
+    """The cells whose numbers of replicates a table tells: those of models, where there are any with an interval."""
+    measured = frame[frame["replicates"] > 0]
+    models = measured[~measured["label"].str.startswith(NULL)]
+    varied = models[models["half"].notna()]  # a model in which nothing is drawn has one replicate beside several
+    return next((each for each in (varied, models) if len(each)), measured)
 
 
 def _fewest(counts) -> int:
@@ -166,9 +188,7 @@ def note(frame: pd.DataFrame) -> str:
     if measured.empty:
         return ""
     marks, labels = set(frame["mark"]), set(frame["label"])
-    models = measured[~measured["label"].str.startswith(NULL)]
-    varied = models[models["half"].notna()]  # a model in which nothing is drawn has one replicate beside several
-    counts = next(each for each in (varied, models, measured) if len(each))["replicates"]
+    counts = _told(frame)["replicates"]
     said = [f"{notes.interval(counts, measured['items'].any()).capitalize()}."]
     if any(_uneven(each, _digits(each)) for each in measured.itertuples()):
         ranked = measured["metric"].isin({"pearson", "spearman"}).any()

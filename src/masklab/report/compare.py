@@ -9,7 +9,8 @@ from masklab.report import levels, notes, style
 from masklab.report.cells import averaged, tidy
 from masklab.report.levels import Levels
 from masklab.report.marks import (
-    APART,
+    CROWD,
+    apart,
     examples_axis,
     geometric,
     interval_key,
@@ -131,10 +132,14 @@ def _panels(results, chosen, x, finish, floors=None):
     done to that axis; floors: panel -> label -> the least that its losses can be.
     """
     cells = [(panel, name, readings) for panel, lines in chosen.items() for name, readings in lines.items()]
-    across = min(len(cells), 3)
+    crowded = max(len(readings) for *_, readings in cells) > CROWD
+    across = min(len(cells), 2 if crowded else 3)
     down = -(-len(cells) // across)
     figure, grid = style.grid(down, across, 2.0 * down)
     looks = style.looks(label for _, _, readings in cells for label in readings)
+    if crowded:
+        figure.set_size_inches(style.FULL if across > 1 else 4.6, 2.9 * down)
+        looks = _finer(looks)
     drawn, handles, sets, moved = [], {}, {}, False
     kinds = [kind_of(results, [readings.values()]) for *_, readings in cells]
     wide = 72 * (figure.get_size_inches()[0] / across - 0.6)  # of axes, in points, about
@@ -142,7 +147,7 @@ def _panels(results, chosen, x, finish, floors=None):
         moved = moved or (kind == "bar" and len(readings) > 1)
         frame, own = marks_curves(axes, results, readings, looks, kind)
         handles |= {line.get_label(): line for line in axes.get_lines() if line.get_label() in readings}
-        finish(axes, frame["x"], min(0.4, (APART * (len(readings) - 1) / 2 * (kind == "bar") + MARK) / wide))
+        finish(axes, frame["x"], min(0.4, (_spread(len(readings)) * (kind == "bar") + MARK) / wide))
         axes.set_ylabel(
             "loss (nats per token)" if floors is not None else style.plain(measured(results, readings.values()))
         )
@@ -165,12 +170,43 @@ def _panels(results, chosen, x, finish, floors=None):
     for axes in grid.ravel()[len(cells) :]:
         axes.remove()
     data = [frame for frame, _ in drawn]
+    fullest = _fullest(data)
+    handles = dict(sorted(handles.items(), key=_from_above(data[fullest]))) if crowded else handles
     handles |= interval_key(data, *kinds) | levels.keys(own for _, own in drawn)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
     what = "test items" if floors is None else "test tokens"
     said, data = note(data, what, beside=moved), pd.concat(data, ignore_index=True)
+    if crowded:
+        where = f" in ({notes.letter_of(fullest)})" if len(cells) > 1 else ""
+        said += f"; curves are listed from the one that ends highest{where}"
     write_note(figure, _with_means(said, data, "set"))
     return figure, data.rename(columns={"x": x})
+
+
+def _finer(looks) -> dict[str, dict]:
+    """The looks of many curves: thin lines and small marks, which are hollow where a colour comes a second time."""
+    thin = {"linewidth": 1.0, "markersize": 3.6}
+    faces = ({}, {"markerfacecolor": "white", "markeredgewidth": 0.9, "zorder": 3})
+    return {
+        label: look | thin | faces[number // len(style.COLORS) % 2]
+        for number, (label, look) in enumerate(looks.items())
+    }
+
+
+def _spread(count: int) -> float:
+    """Points from the middle to the outermost of so many curves whose bars lie side by side."""
+    return apart(count) * (count - 1) / 2
+
+
+def _fullest(frames) -> int:
+    """Which of the data of panels has the most curves, the first of several."""
+    return max(range(len(frames)), key=lambda index: frames[index]["label"].nunique())
+
+
+def _from_above(frame):
+    """A key that sorts (label, handle) by where curves end in a panel, the highest first, all others after these."""
+    ends = frame.sort_values("x").groupby("label")["value"].last()
+    return lambda entry: -ends.get(entry[0], -np.inf)
 
 
 def _updates(axes, steps, share: float) -> None:

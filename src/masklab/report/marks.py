@@ -18,6 +18,7 @@ SPAN = 0.2  # least range of an axis of scores: less is a look at noise
 BANDS = 3  # curves of which each still has a band; more of them have bars side by side
 POINTS = 3  # of a curve that has a band: between two there is nothing to see, and of one a band has no width
 APART = 2.2  # points between the bars of two curves at one place
+CROWD = 6  # curves of a panel; the bars of more of them lie closer, in the room of as many
 LOG = " (log scale)"
 BESIDE = "marks at one x are drawn side by side"
 
@@ -87,11 +88,16 @@ def curves(
 def curve(axes, frame, look, kind: str, place: tuple[int, int], x="x"):
     """A curve with its intervals as `kind` says; place: which of how many it is, of which bars lie side by side."""
     number, count = place
-    aside_by = (number - (count - 1) / 2) * APART
+    aside_by = (number - (count - 1) / 2) * apart(count)
     if kind == "band":
         return band(axes, frame, look, x=x, aside_by=aside_by)
     frame = frame.sort_values(x)
     return bars(axes, frame[x], frame, aside_by, **look)
+
+
+def apart(count: int) -> float:
+    """Points between the bars of two of so many curves at one place."""
+    return APART * min(1, CROWD / count)
 
 
 def aside(axes, points: float):

@@ -1,9 +1,29 @@
 """Labels beside points without overlaps, placed by textalloc, so that each is read as that of its own point."""
 
 import numpy as np
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
 TRIES = 12
+MARK = 5.0  # points from side to side of a mark
 NEAR = 3.5  # points (1/72 inch) from a mark, within which a leader seems to end at it
+
+
+def are_apart(figure, axes, x, y) -> bool:
+    """Whether no two of the marks at (x[i], y[i]) cover each other, so that each can be told from the others.
+
+    The layout of the figure is computed and frozen, as by `place_labels`.
+    """
+    at = _pixels(figure, axes, x, y)
+    between = np.linalg.norm(at[:, None] - at[None], axis=-1)[~np.eye(len(at), dtype=bool)]
+    return bool((between >= MARK * figure.dpi / 72).all())
+
+
+def _pixels(figure, axes, x, y):
+    """Where data points lie on the figure, in pixels [n, 2], with its layout computed and frozen."""
+    if not isinstance(figure.get_layout_engine(), PlaceHolderLayoutEngine | None):  # what is left of one once frozen
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+    return axes.transData.transform(np.column_stack([np.asarray(x, float), np.asarray(y, float)]))
 
 
 def place_labels(figure, axes, x, y, texts, lines=(), others=()) -> list:
@@ -15,11 +35,8 @@ def place_labels(figure, axes, x, y, texts, lines=(), others=()) -> list:
     """
     import textalloc
 
-    if figure.get_layout_engine() is not None:
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
     x, y = np.asarray(x, float), np.asarray(y, float)
-    at = axes.transData.transform(np.column_stack([x, y]))
+    at = _pixels(figure, axes, x, y)
     crowd = (np.linalg.norm(at[:, None] - at[None], axis=-1) < 40 * figure.dpi / 72).sum(1)
     segments = {
         "x_lines": [[a[0], b[0]] for a, b in lines] or None,

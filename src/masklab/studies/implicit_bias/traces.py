@@ -10,7 +10,7 @@ from masklab.claims.effects import Correlation
 from masklab.claims.values import effect_estimate
 from masklab.report import levels, style
 from masklab.report.marks import band, hollow, key, limits, step_axis
-from masklab.report.point_labels import place_labels
+from masklab.report.point_labels import are_apart, place_labels
 from masklab.scores.estimate import MISSING, Estimate
 from masklab.studies.implicit_bias.figures import (
     ABOVE,
@@ -28,6 +28,7 @@ from masklab.studies.implicit_bias.figures import (
 )
 
 TRACE = "Trace of the Hessian"
+NAMED = 8  # points of a panel that all have their names, if none covers another
 
 
 def figure3(results, chosen):
@@ -110,7 +111,9 @@ def _against_trace(results, chosen, metric, name):
     handles = dict([key("regression at equal loss", **THIN)]) if fitted else {}
     drawn = finish(figure, results, data, handles, drawn, "the lowest loss, in the regression")
     for axes, both, lines in placed:
-        between = both[both["equal"]].iloc[1:-1]  # in a crowd, where names would lie on each other
+        between = both[both["equal"]].iloc[1:-1]
+        if len(both) <= NAMED and are_apart(figure, axes, both["value_trace"], both["value"]):
+            between = between[:0]  # else their names would lie on each other, or their leaders across marks
         named = both.drop(between.index)
         names, others = [name_of(row) for _, row in named.iterrows()], between[["value_trace", "value"]].to_numpy()
         place_labels(figure, axes, named["value_trace"], named["value"], names, lines=lines, others=others)
