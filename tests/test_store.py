@@ -210,6 +210,24 @@ def test_what_nobody_links_leaves_in_time(tmp_path, made):
     assert "1 artifact, " in housekeeping.described(root) and "by none: 0 B" in housekeeping.described(root)
 
 
+def test_entries_of_one_artifact_are_no_run_that_links_it(tmp_path):
+    """It entered under two keys, as before and after somebody vouched for it; then the run was removed."""
+    root, file = tmp_path / "store", tmp_path / "made/manifest.json"
+    file.parent.mkdir()
+    file.write_bytes(LARGE)
+    one, two = (keep(file.parent, root / "pretrain" / name) for name in ("one", "two"))
+    os.utime(one.path / LISTING, (1, 1))
+    assert [kept.linked for kept in housekeeping.entries(root)] == [True, True]
+    file.unlink()
+    found = housekeeping.entries(root)
+    assert [(kept.path, kept.size, kept.linked) for kept in found] == [
+        (one.path, 0, False),
+        (two.path, len(LARGE), False),
+    ]
+    assert "2 artifacts, 65.5 kB" in housekeeping.described(root) and "none: 65.5 kB" in housekeeping.described(root)
+    assert housekeeping.tidy(root, time.time() + 120 * 86400) == [one.path, two.path]
+
+
 def test_a_file_in_the_place_of_a_store_is_no_empty_store(tmp_path):
     (tmp_path / "store").write_text("x", encoding="utf-8")
     for ask in (housekeeping.described, housekeeping.empty):

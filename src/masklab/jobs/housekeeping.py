@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,10 @@ EVERY = 3600.0  # seconds between two looks
 
 @dataclass
 class Kept:
-    """One entry of a store. used: when it entered or was last taken; linked: whether a run holds a large file of it."""
+    """One entry of a store. used: when it entered or was last taken; linked: whether a run holds a large file of it.
+
+    size: bytes that leave with it: what an entry that stays longer holds too, as one artifact under two keys, is of that.
+    """
 
     path: Path
     size: int
@@ -28,16 +32,26 @@ class Kept:
 
 def entries(store: Path) -> list[Kept]:
     """Everything in a store, the least recently used first."""
-    found = []
+    found, here = [], Counter()
     for listing in store.glob(f"*/*/{LISTING}"):
         try:
             states = [file.stat() for file in (listing.parent / "files").rglob("*") if file.is_file()]
             used = listing.stat().st_mtime
         except OSError:  # it leaves just now
             continue
-        linked = any(state.st_nlink > 1 for state in states)
-        found.append(Kept(listing.parent, sum(state.st_size for state in states), used, linked))
-    return sorted(found, key=lambda kept: kept.used)
+        found.append((used, listing.parent, states))
+        here.update(map(_file, states))
+    kept, counted = [], set()
+    for used, path, states in sorted(found, key=lambda entry: entry[0], reverse=True):
+        size = sum(state.st_size for state in states if _file(state) not in counted)
+        counted.update(map(_file, states))
+        kept.append(Kept(path, size, used, any(state.st_nlink > here[_file(state)] for state in states)))
+    return kept[::-1]
+
+
+def _file(state) -> tuple[int, int]:
+    """What the links to one file have in common."""
+    return state.st_dev, state.st_ino
 
 
 def tidy(store: Path, now: float | None = None, most: int = BYTES) -> list[Path]:
