@@ -21,7 +21,7 @@ EVERY = 3600.0  # seconds between two looks
 class Kept:
     """One entry of a store. used: when it entered or was last taken; linked: whether a run holds a large file of it.
 
-    size: bytes that leave with it: what an entry that stays longer holds too, as one artifact under two keys, is of that.
+    size: bytes that leave with it; what an entry that stays longer holds too (an artifact under two keys) is its own.
     """
 
     path: Path
