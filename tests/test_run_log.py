@@ -395,6 +395,25 @@ def test_what_is_left_of_thousands_of_jobs_is_known_at_once(monkeypatch):
     assert left is not None and run.seconds({}) == pytest.approx(wanted, rel=1e-6)
 
 
+def test_nobody_waits_until_the_plan_is_begun(tmp_path, monkeypatch):
+    """Of thousands of jobs the question is longer than a pipe holds, and the process that plans imports torch first."""
+    slow = tmp_path / "python"
+    slow.write_text("#!/bin/sh\nsleep 3\nexec wc -c\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(slow))
+    for name, value in (("JOBS", {}), ("EXPECTED", {}), ("_asked", None)):
+        monkeypatch.setattr(remaining, name, value)
+    jobs = {number: ("probe", {"probe": "p", "recipe": f"m{number}"}) for number in range(3000)}
+    began = time.monotonic()
+    remaining.expect(jobs, {}, "cpu")
+    assert time.monotonic() - began < 2
+    process, answer = remaining._asked
+    process.wait()
+    answer.seek(0)
+    assert int(answer.read()) == len(json.dumps({"config": {}, "jobs": jobs}))
+    answer.close()
+
+
 def test_another_process_plans_the_jobs(tmp_path):
     from masklab.config import plain, read
 

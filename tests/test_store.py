@@ -1,5 +1,6 @@
 """The store, file by file: keys, what enters, what leaves, and that nothing that happens to it harms a job."""
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -208,6 +209,27 @@ def test_what_nobody_links_leaves_in_time(tmp_path, made):
     assert housekeeping.tidy(root, now) == [], "not yet"
     assert housekeeping.tidy(root, now + 120 * 86400) == [loose.path] and kept.there and not loose.there
     assert "1 artifact, " in housekeeping.described(root) and "by none: 0 B" in housekeeping.described(root)
+
+
+def test_an_entry_that_cannot_be_removed_keeps_no_other(tmp_path, monkeypatch):
+    """In a folder that people share: it is the oldest, and so would be the first each time."""
+    file = tmp_path / "made/manifest.json"
+    file.parent.mkdir()
+    kept = {}
+    for number, name in enumerate(("theirs", "ours")):
+        file.write_bytes(LARGE)
+        kept[name] = keep(file.parent, tmp_path / "store/pretrain" / name)
+        os.utime(kept[name].path / LISTING, (number + 1, number + 1))
+        file.unlink()
+    rename = os.rename
+
+    def denied(old, new):
+        if Path(old).name == "theirs":
+            raise PermissionError(errno.EACCES, "Permission denied", str(old))
+        rename(old, new)
+
+    monkeypatch.setattr(os, "rename", denied)
+    assert housekeeping.tidy(tmp_path / "store") == [kept["ours"].path] and kept["theirs"].there
 
 
 def test_entries_of_one_artifact_are_no_run_that_links_it(tmp_path):

@@ -1,5 +1,6 @@
 """What a store holds, and what leaves it: entries that no run links any more, some days after they were last of use."""
 
+import contextlib
 import os
 import shutil
 import time
@@ -59,23 +60,24 @@ def tidy(store: Path, now: float | None = None, most: int = BYTES) -> list[Path]
 
     It looks once in an hour at most. Nothing that goes wrong is an error: a store is never needed.
     """
-    now, looked = time.time() if now is None else now, store / LOOKED
+    now, looked, removed = time.time() if now is None else now, store / LOOKED, []
     try:
         if not store.is_dir() or (looked.exists() and now - looked.stat().st_mtime < EVERY):
             return []
         looked.touch()
         loose = [kept for kept in entries(store) if not kept.linked]
-        size, removed = sum(kept.size for kept in loose), []
+        size = sum(kept.size for kept in loose)
         for kept in loose:
             if now - kept.used > DAYS * 86400 or size > most:
-                remove(kept.path)
-                removed.append(kept.path)
-                size -= kept.size
+                with contextlib.suppress(OSError):  # another person's, or it leaves just now
+                    remove(kept.path)
+                    removed.append(kept.path)
+                    size -= kept.size
         for half in store.glob("*/.*.tmp"):  # of processes that were killed
             if now - half.stat().st_mtime > 86400:
                 shutil.rmtree(half, ignore_errors=True)
     except OSError:
-        return []
+        pass
     return removed
 
 

@@ -86,7 +86,8 @@ class _Pace:
 def expect(jobs: dict[int, tuple[str, dict]], config: dict, device: str) -> None:
     """The jobs of this run (number -> rule and its wildcards) under a config as it was read.
 
-    Another process plans them: counting parameters needs torch, which the process that schedules does without.
+    Another process plans them: counting parameters needs torch, which the process that schedules does without. It is
+    asked by a file, since a pipe holds no thousand jobs, and nobody would read it until torch is imported.
     """
     global _asked
     JOBS.update({number: rule for number, (rule, _) in jobs.items()})
@@ -95,13 +96,14 @@ def expect(jobs: dict[int, tuple[str, dict]], config: dict, device: str) -> None
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with suppress(OSError):
         answer = tempfile.TemporaryFile()  # noqa: SIM115 - read when the process has ended
-        process = subprocess.Popen(
-            [sys.executable, "-m", "masklab.plan.seconds", device],
-            stdin=subprocess.PIPE, stdout=answer, stderr=subprocess.DEVNULL, env=environment,
-        )  # fmt: skip
+        with tempfile.TemporaryFile() as question:
+            question.write(json.dumps({"config": config, "jobs": jobs}, default=str).encode())
+            question.seek(0)
+            process = subprocess.Popen(
+                [sys.executable, "-m", "masklab.plan.seconds", device],
+                stdin=question, stdout=answer, stderr=subprocess.DEVNULL, env=environment,
+            )  # fmt: skip
         _asked = process, answer
-        with process.stdin as pipe:
-            pipe.write(json.dumps({"config": config, "jobs": jobs}, default=str).encode())
 
 
 def receive() -> None:
