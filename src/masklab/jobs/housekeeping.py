@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from masklab.errors import MaskLabError
-from masklab.files import temporary_name
-from masklab.jobs.store import LISTING, VARIABLE
+from masklab.jobs.store import ASIDE, LISTING, VARIABLE, aside
 
 DAYS = 14  # an entry that no run links stays so long after it entered or was last taken
 BYTES = 20_000_000_000  # of such entries all together; beyond it the oldest leave first
@@ -73,7 +72,7 @@ def tidy(store: Path, now: float | None = None, most: int = BYTES) -> list[Path]
                     remove(kept.path)
                     removed.append(kept.path)
                     size -= kept.size
-        for half in store.glob("*/.*.tmp"):  # of processes that were killed
+        for half in store.glob(f"*/{ASIDE}/.*.tmp"):  # of processes that were killed
             if now - half.stat().st_mtime > 86400:
                 shutil.rmtree(half, ignore_errors=True)
     except OSError:
@@ -83,7 +82,7 @@ def tidy(store: Path, now: float | None = None, most: int = BYTES) -> list[Path]
 
 def remove(path: Path) -> None:
     """Take an entry out of its store at once, and then delete it: whoever is just taking it finds it whole or not."""
-    away = temporary_name(path)
+    away = aside(path)
     os.rename(path, away)
     shutil.rmtree(away, ignore_errors=True)
 
