@@ -1,5 +1,6 @@
 """Finished artifacts that enter the store by their records, under the very keys that their jobs would have."""
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -11,7 +12,7 @@ from masklab.files import read_json, sha256, write_json
 from masklab.jobs import store
 from masklab.jobs.backfill import backfill
 from masklab.jobs.code import Code
-from masklab.jobs.provenance import Record
+from masklab.jobs.provenance import Record, input_mark
 
 CORPUS, RECORD = "results/corpora/c/train.parquet", "results/made/tokens/c/t.json"
 CODE = Code.of({"workflow/scripts/tokens.py": "12ab"})
@@ -64,6 +65,19 @@ def test_what_its_record_still_describes_enters_under_its_jobs_key(results):
 def test_what_is_not_as_its_record_says_stays_out(results, harm, reason):
     harm()
     assert backfill(results) == (1, {reason: 1})
+
+
+def test_what_cannot_be_read_stays_out_and_the_rest_enters(results, monkeypatch):
+    """Another person's file, say; it is no fault of the store. A folder may be called as records are."""
+    record("tokens", "results", "tokens/x.json/t")
+
+    def denied(path):
+        if "results/run/" in str(path):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return input_mark(path)
+
+    monkeypatch.setattr("masklab.jobs.backfill.input_mark", denied)
+    assert backfill(results) == (1, {"cannot be read": 1, "no longer there": 1})
 
 
 def test_a_model_without_one_of_its_checkpoints_stays_out(results):

@@ -18,8 +18,10 @@ from masklab.config.schema import Decoder, Encoder, Mae
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
+from masklab.probes import minimal_pairs
 from masklab.scores.facts import COLUMNS as FACTS
 from masklab.scores.schema import COLUMNS, GATHERED, rows_to_frame
+from masklab.tasks import encoding
 
 SIZES = {"layers": 2, "hidden": 24, "heads": 2, "max_positions": 64, "init_range": 0.3}
 FORMS = {"bert": {"positions": "absolute"}, "relative": {"positions": "relative", "norm": "pre"}}
@@ -130,6 +132,14 @@ def test_a_sentence_is_as_likely_as_its_tokens_hidden_in_turn_are(bert):
     assert len(masklab.pseudo_log_likelihood(masklab.load_model(bert), [])) == 0
     with pytest.raises(MaskLabError, match=r"'the the .*'\.\.\. has 52 tokens; the model takes 40"):
         masklab.pseudo_log_likelihood(bert, ["the " * 50])
+
+
+def test_sentences_are_tokenised_once(bert, monkeypatch):
+    asked, content_ids = [], minimal_pairs.content_ids
+    monkeypatch.setattr(encoding, "content_ids", lambda _, texts: pytest.fail(f"tokenised beside the probe: {texts}"))
+    monkeypatch.setattr(minimal_pairs, "content_ids", lambda *given: asked.append(given[1]) or content_ids(*given))
+    found = masklab.pseudo_log_likelihood(bert, ["the cat", "a dog sees the cat"])
+    assert asked == [["the cat", "a dog sees the cat"]] and len(found) == 2
 
 
 @pytest.mark.parametrize("where", ["ours", "elsewhere"])

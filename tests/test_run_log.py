@@ -1,10 +1,12 @@
 """The log of a run: what it says of jobs that begin, end and fail, and what is left."""
 
 import errno
+import functools
 import io
 import json
 import logging
 import os
+import random
 import subprocess
 import sys
 import time
@@ -101,6 +103,19 @@ def test_a_failure_is_told_last_whole_and_once(begun, tmp_path):
     assert f"probe 3 (rule probe)\n  Slurm says: NODE_FAIL\n{last}" in whole
 
 
+def test_of_a_message_of_several_lines_the_first_is_said():
+    """The last one of CUDA's is advice, the same for every fault; of a chain of errors it is the last one's."""
+    frame = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    f()\n    ^^^\n'
+    cuda = "RuntimeError: CUDA error: device-side assert triggered\n"
+    advice = "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA`.\n"
+    assert run_log.in_a_line(f"{frame}{cuda}{advice}") == cuda.strip()
+    chain = f"{frame}KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\n"
+    assert run_log.in_a_line(f"{chain}{frame}{cuda}\n  {advice}") == cuda.strip()
+    syntax = '  File "b.py", line 2\n    a b\n      ^\nSyntaxError: invalid syntax\n'
+    assert run_log.in_a_line(f"{frame}{syntax}") == "SyntaxError: invalid syntax"
+    assert run_log.in_a_line("error: no room\nand more") == "error: no room"
+
+
 def test_a_job_that_was_told_to_stop_has_not_failed(begun):
     run, stream = begun
     for number, why in (
@@ -172,6 +187,46 @@ def test_status_reads_what_the_run_and_its_jobs_leave(begun, tmp_path):
     job = underway.Underway("corpus", {"corpus": "c"}, log)
     job.ended()
     assert [row["job"] for row in status(tmp_path / "results")["jobs"]] == ["scores/p"]
+
+
+def test_a_run_of_another_person_or_machine_lives_as_far_as_it_speaks(begun, tmp_path, monkeypatch):
+    run, _ = begun
+    run.begins(1, "corpus c", "corpus", "results/logs/corpora/c.log")
+    file = tmp_path / "results/state/run.json"
+
+    def lives(**said):
+        run._leave()
+        file.write_text(json.dumps(json.loads(file.read_text()) | said))
+        return status(tmp_path / "results")["runs"][0]["lives"]
+
+    def kill(*_):
+        raise PermissionError(errno.EPERM, "not yours")
+
+    monkeypatch.setattr("masklab.jobs.status.os.kill", kill)
+    assert lives(), "another person's process is there"
+    assert lives(host="elsewhere"), "it spoke just now"
+    assert not lives(host="elsewhere", time=time.time() - 3600), "killed, or copied from there since"
+    assert "the run was killed 1:00:00 ago" in table(tmp_path / "results")
+
+
+def test_how_far_a_job_is_may_be_unreadable_for_a_moment(begun, tmp_path, monkeypatch):
+    """On NFS a file that is being replaced from another host gives ESTALE; the thread that draws lives on."""
+    run, _ = begun
+    own = tmp_path / "results/state/models/state/r1"
+    own.mkdir(parents=True)
+    run.begins(1, "pre-training state r1", "pretrain", "results/logs/models/state/r1.log")
+    Progress("p", every=0.0, folder=own)(1, 4, loss=1.5)
+    assert "25%" in run.far()
+    assert [row["job"] for row in status(tmp_path / "results")["jobs"]] == ["models/state/r1"]
+
+    def stale(path):
+        raise OSError(errno.ESTALE, "Stale file handle", str(path))
+
+    for module in ("run_log", "status"):
+        monkeypatch.setattr(f"masklab.jobs.{module}.read_json", stale)
+    assert run.far().endswith("| pre-training state r1")
+    assert status(tmp_path / "results") == {"runs": [], "jobs": []}
+    run.ends(1)
 
 
 def test_a_failure_is_over_when_what_failed_is_there(begun, tmp_path):
@@ -315,6 +370,48 @@ def test_jobs_that_are_far_shorter_say_nothing_of_long_ones_of_their_rule(monkey
         run.finished(number, 1200.0)
     run.began -= 3600
     assert run.seconds({}) == pytest.approx(7 * 1200, rel=0.01), "of jobs as long as these the pace is known"
+
+
+def test_what_is_left_of_thousands_of_jobs_is_known_at_once(monkeypatch):
+    """It is asked for once in a second, while jobs that begin and end wait; the pace is that of a plain sum."""
+    count, rng = 6000, random.Random(1)
+    planned = {number: rng.choice([0.1, 1.0, 30.0, 500.0]) for number in range(count)}
+    monkeypatch.setattr(remaining, "JOBS", {number: ("probe", "pretrain")[number % 2] for number in planned})
+    monkeypatch.setattr(remaining, "EXPECTED", planned)
+    run = remaining.Remaining(time.time() - 3600)
+    for number in range(count // 2):
+        run.finished(number, 2 * planned[number] + 1)
+    began = time.process_time()
+    left = run.seconds({})
+    assert time.process_time() - began < 0.5
+    monkeypatch.setattr(run, "began", time.time() - sum(run.used.values()))  # one after the other
+
+    @functools.cache
+    def pace(first, expected):
+        alike = [other for other in range(first, count // 2, 2) if 10 * planned[other] >= expected]
+        return sum(run.used[other] for other in alike) / sum(planned[other] for other in alike)
+
+    wanted = sum(pace(number % 2, planned[number]) * planned[number] for number in range(count // 2, count))
+    assert left is not None and run.seconds({}) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_nobody_waits_until_the_plan_is_begun(tmp_path, monkeypatch):
+    """Of thousands of jobs the question is longer than a pipe holds, and the process that plans imports torch first."""
+    slow = tmp_path / "python"
+    slow.write_text("#!/bin/sh\nsleep 3\nexec wc -c\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(slow))
+    for name, value in (("JOBS", {}), ("EXPECTED", {}), ("_asked", None)):
+        monkeypatch.setattr(remaining, name, value)
+    jobs = {number: ("probe", {"probe": "p", "recipe": f"m{number}"}) for number in range(3000)}
+    began = time.monotonic()
+    remaining.expect(jobs, {}, "cpu")
+    assert time.monotonic() - began < 2
+    process, answer = remaining._asked
+    process.wait()
+    answer.seek(0)
+    assert int(answer.read()) == len(json.dumps({"config": {}, "jobs": jobs}))
+    answer.close()
 
 
 def test_another_process_plans_the_jobs(tmp_path):

@@ -91,8 +91,7 @@ def pseudo_log_likelihood(model, sentences):
     """
     import pandas as pd
 
-    from masklab.probes import minimal_pairs
-    from masklab.tasks.encoding import content_ids
+    from masklab.probes.minimal_pairs import of_ids, scored_ids
 
     if isinstance(sentences, str) or not isinstance(sentences, Iterable):
         raise MaskLabError(f"sentences: must be several texts, as a list (got {sentences!r})")
@@ -100,8 +99,9 @@ def pseudo_log_likelihood(model, sentences):
     for text in sentences:
         _check_text(text)
     model = _predicting("pseudo_log_likelihood", model)
-    tokens = [len(ids) for ids in content_ids(model.tokenizer, sentences)]
-    scores = minimal_pairs.pseudo_log_likelihood(model, model.tokenizer, sentences, device=_device_of(model))
+    rows = scored_ids(model.tokenizer, sentences)
+    tokens = [len(ids) for _, ids in rows]
+    scores = of_ids(model, rows, sentences, device=_device_of(model))
     return pd.DataFrame({"sentence": sentences, "tokens": tokens, "score": scores})
 
 

@@ -118,6 +118,12 @@ def test_why_nothing_was_learned_says_over_how_many_sizes():
     both = pd.concat([once.scores.assign(train_size=size) for size in (10, 100)])
     assert "training sizes" not in one(BETTER, once)["why"]
     assert "mean over 2 training sizes: +0.005 [" in one(BETTER, Results(once.view, both, models=once.models))["why"]
+    two = replace(once.view, tasks=once.view.tasks | {"u": once.view.tasks[TASK]})
+    two.probes["p"]["tasks"].append("u")
+    apart = pd.concat([once.scores.assign(task=task, train_size=size) for task, size in ((TASK, 10), ("u", 100))])
+    both = difference(*(each.of(each.recipe, tasks=(TASK, "u")) for each in (A, B)))
+    why = one(replace(BETTER, effect=both), Results(two, apart, models=once.models))["why"]
+    assert "no recipe does better than its nulls" in why and "training sizes" not in why, "each task has one size"
 
 
 def test_the_strongest_null_counts():

@@ -1,5 +1,7 @@
 """Two runs side by side, from synthetic results: config, facts, scores with intervals, claims."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from scipy import stats
 from masklab.claims.verdict import COLUMNS as CLAIM
 from masklab.cli import main
 from masklab.compare import claims_of_run, compare
+from masklab.compare.entries import entries, shared
 from masklab.compare.printed import _clearly, told
 from masklab.compare.scores import score_changes
 from masklab.errors import MaskLabError
@@ -420,6 +423,23 @@ def test_a_record_that_says_no_config_is_passed_over(runs, record):
     after = compare("results", "two")
     pd.testing.assert_frame_equal(after.config, before.config)
     assert after.only == before.only
+
+
+def test_a_folder_of_an_entry_that_is_called_as_records_are_is_none(runs):
+    """Every replicate has a task `words.json` of its own."""
+    record = {"rule": "task", "wildcards": {"task": "words.json/r1"}, "finished": True}
+    for root in ("results", "results/two"):
+        write_json(record | {"config": {"task": {"kind": "k"}}}, runs / root / "made/tasks/words.json/r1.json")
+    assert "tasks.words.json" in entries(runs / "results") and shared(runs / "results", None) == set()
+    assert compare("results", "two").config["entry"].tolist()
+
+
+def test_values_that_are_no_numbers_in_both_runs_are_equal():
+    """Of losses that diverged."""
+    lost, found = scores(), scores()
+    lost["value"] = math.nan
+    both, one = (score_changes(lost, other)[0] for other in (lost.copy(), found))
+    assert both["equal"].all() and not both["clear"].any() and not one["equal"].any()
 
 
 @pytest.mark.parametrize(

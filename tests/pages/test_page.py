@@ -69,6 +69,7 @@ def made(tmp_path_factory):
         write_json(record | {"ended": 1.7e9 + at}, root / f"made/models/m{at}.json")
     write_json({"finished": False}, root / "made/models/stopped.json")
     (root / "made/broken.json").write_text("{")
+    (root / "made/models/recipe.json").mkdir()  # a recipe may be called so
     for file in ("scores.parquet", "scores.csv"):
         (root / file).touch()
     write(root, outline(config), options(configfiles=[root / "my config.yaml"]))

@@ -60,6 +60,19 @@ def test_what_is_up_to_date_says_so(made):
     assert "\n  probe loss second r1 all: 20" in why(made, SCORES)
 
 
+def test_links_to_the_folder_and_to_its_results_are_followed(made, tmp_path):
+    link, elsewhere = tmp_path.parent / "link", tmp_path.parent / "scratch"
+    link.symlink_to(tmp_path)
+    said = why(made, SCORES)
+    assert why(made, str(link / SCORES)) == why(made, str(tmp_path / SCORES)) == said
+    Path("results").rename(elsewhere)
+    Path("results").symlink_to(elsewhere)
+    below = SCORES.partition("/")[2]
+    assert why(made, str(elsewhere / below)) == why(made, str(link / SCORES)) == why(made, SCORES) == said
+    with pytest.raises(MaskLabError, match="no rule makes it"):
+        why(made, str(tmp_path.parent / "other" / SCORES))
+
+
 def test_what_was_never_made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = why(paths_of(), SCORES)

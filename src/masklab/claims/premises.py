@@ -275,16 +275,11 @@ def _unlearned(claim: Claim, results: Results, one: bool) -> str | None:
             reading, (null, gain) = max(closest.items(), key=lambda item: item[1][1].value)
             label = results.view.label(reading.recipe)
             said = [part for key, part in reading.parts(results.view).items() if key != "recipe"]
-            measured = ", ".join(part for part in [*said, _over_sizes(reading, results)] if part)
+            over = f"mean over {len(sizes)} training sizes" if (sizes := results.sizes(reading)) else ""
+            measured = ", ".join(part for part in [*said, over] if part)
             by, side = f" by {least:g}" if least else "", "below" if reading.less_is_better(results.view) else "above"
             return f"no recipe does better than its nulls{by} (best: {label}, {measured}: {_said(gain)} {side} {null})"
     return None
-
-
-def _over_sizes(reading, results) -> str:
-    """Of how many training sizes a reading is the mean, in words; "" of one, and of a curve over them."""
-    sizes = {size for *_, size in results.cells(reading)}
-    return f"mean over {len(sizes)} training sizes" if len(sizes) > 1 and reading.over != "train_size" else ""
 
 
 def _by_panel(group, view) -> list[list[Reading]]:

@@ -8,6 +8,7 @@ from masklab.config.replicates import split_instance
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.jobs.changes import changes, shown
+from masklab.jobs.provenance import records
 from masklab.rng import replicate_seed
 
 # rule -> (section of the config, key of the entry in the job's config, wildcard that names it)
@@ -68,7 +69,7 @@ def shared(root: Path, facts) -> set[str]:
     found = {}
     for section in DRAWN:
         folder = root / "made" / section
-        for file in folder.rglob("*.json"):
+        for file in records(folder):
             name, replicate = split_instance(file.relative_to(folder).with_suffix("").as_posix())
             if replicate is None or _has_shared_law(file):
                 found[f"{section}.{name}"] = name if replicate is None else f"the law of {name}"
@@ -91,7 +92,7 @@ def entries(root: Path) -> dict[str, dict]:
     """
     found: dict[str, dict] = {}
     seeds = set()
-    for file in sorted((root / "made").rglob("*.json")):
+    for file in records(root / "made"):
         try:
             record = read_json(file)
             own = _said(record["rule"], record["wildcards"], record["config"]) if record["finished"] else {}

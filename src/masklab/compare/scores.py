@@ -87,7 +87,13 @@ def _difference(one, two, paired):
     if not paired:
         estimated, count = _welch(estimate(list(one.values())), estimate(list(two.values()))), min(len(one), len(two))
     means = [float(np.mean(list(values.values()))) for values in (one, two)]
-    return *means, estimated.value, estimated.low, estimated.high, count, sorted(one.items()) == sorted(two.items())
+    equal = one.keys() == two.keys() and all(_same(one[k], two[k]) for k in one)
+    return *means, estimated.value, estimated.low, estimated.high, count, equal
+
+
+def _same(one: float, two: float) -> bool:
+    """Whether two values are one; so are two that are no numbers, of losses that diverged."""
+    return one == two or (math.isnan(one) and math.isnan(two))
 
 
 def _welch(one: Estimate, two: Estimate) -> Estimate:

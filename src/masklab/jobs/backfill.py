@@ -11,7 +11,7 @@ from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.jobs import store
 from masklab.jobs.code import Code
-from masklab.jobs.provenance import input_mark
+from masklab.jobs.provenance import input_mark, records
 
 SLACK = 60.0  # seconds that clocks of two hosts, or of a host and a file server, may differ
 
@@ -23,8 +23,12 @@ def backfill(results: Path) -> tuple[int, dict[str, int]]:
     """
     added, refused = 0, {}
     for root in _roots(results):
-        for file in sorted((root / "made").rglob("*.json")):
-            reason = _added(root, file)
+        for file in records(root / "made"):
+            try:
+                found = _found(root, file)
+            except OSError:  # another person's file, say
+                found = "cannot be read"
+            reason = found if isinstance(found, str) else _added(*found)
             if reason is None:
                 added += 1
             elif reason:
@@ -37,8 +41,8 @@ def _roots(results: Path) -> list[Path]:
     return [path.parent for path in (results / "made", *sorted(results.glob("*/made"))) if path.is_dir()]
 
 
-def _added(root, file) -> str | None:
-    """Add the artifact of a record; why not ("": it never would), or None if it was added."""
+def _found(root, file) -> tuple[store.Entry, Path, list[Path]] | str:
+    """(entry, folder, files) of the artifact of a record; or why it is not added ("": it never would be)."""
     try:
         record = read_json(file)
         rule, names = record["rule"], record["wildcards"]
@@ -68,6 +72,11 @@ def _added(root, file) -> str | None:
         return ""
     if not _has_weights(rule, folder):
         return "no longer whole"
+    return entry, folder, files
+
+
+def _added(entry, folder, files) -> str | None:
+    """Add an artifact; why it is not, or None if it was added."""
     entry.add(folder, files)
     return None if entry.there else "trained otherwise from a resumption on, as its manifest says"
 
@@ -104,4 +113,4 @@ def add(results: Path) -> str:
     try:
         return described(*backfill(results), time.monotonic() - began)
     except OSError as error:
-        raise MaskLabError(f"{store.folder()}: {error.strerror or error}") from None
+        raise MaskLabError(f"{error.filename or store.folder()}: {error.strerror or error}") from None

@@ -1,14 +1,15 @@
 """What a store holds, and what leaves it: entries that no run links any more, some days after they were last of use."""
 
+import contextlib
 import os
 import shutil
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from masklab.errors import MaskLabError
-from masklab.files import temporary_name
-from masklab.jobs.store import LISTING, VARIABLE
+from masklab.jobs.store import ASIDE, LISTING, VARIABLE, aside
 
 DAYS = 14  # an entry that no run links stays so long after it entered or was last taken
 BYTES = 20_000_000_000  # of such entries all together; beyond it the oldest leave first
@@ -18,7 +19,10 @@ EVERY = 3600.0  # seconds between two looks
 
 @dataclass
 class Kept:
-    """One entry of a store. used: when it entered or was last taken; linked: whether a run holds a large file of it."""
+    """One entry of a store. used: when it entered or was last taken; linked: whether a run holds a large file of it.
+
+    size: bytes that leave with it; what an entry that stays longer holds too (an artifact under two keys) is its own.
+    """
 
     path: Path
     size: int
@@ -28,16 +32,26 @@ class Kept:
 
 def entries(store: Path) -> list[Kept]:
     """Everything in a store, the least recently used first."""
-    found = []
+    found, here = [], Counter()
     for listing in store.glob(f"*/*/{LISTING}"):
         try:
             states = [file.stat() for file in (listing.parent / "files").rglob("*") if file.is_file()]
             used = listing.stat().st_mtime
         except OSError:  # it leaves just now
             continue
-        linked = any(state.st_nlink > 1 for state in states)
-        found.append(Kept(listing.parent, sum(state.st_size for state in states), used, linked))
-    return sorted(found, key=lambda kept: kept.used)
+        found.append((used, listing.parent, states))
+        here.update(map(_file, states))
+    kept, counted = [], set()
+    for used, path, states in sorted(found, key=lambda entry: entry[0], reverse=True):
+        size = sum(state.st_size for state in states if _file(state) not in counted)
+        counted.update(map(_file, states))
+        kept.append(Kept(path, size, used, any(state.st_nlink > here[_file(state)] for state in states)))
+    return kept[::-1]
+
+
+def _file(state) -> tuple[int, int]:
+    """What the links to one file have in common."""
+    return state.st_dev, state.st_ino
 
 
 def tidy(store: Path, now: float | None = None, most: int = BYTES) -> list[Path]:
@@ -45,29 +59,30 @@ def tidy(store: Path, now: float | None = None, most: int = BYTES) -> list[Path]
 
     It looks once in an hour at most. Nothing that goes wrong is an error: a store is never needed.
     """
-    now, looked = time.time() if now is None else now, store / LOOKED
+    now, looked, removed = time.time() if now is None else now, store / LOOKED, []
     try:
         if not store.is_dir() or (looked.exists() and now - looked.stat().st_mtime < EVERY):
             return []
         looked.touch()
         loose = [kept for kept in entries(store) if not kept.linked]
-        size, removed = sum(kept.size for kept in loose), []
+        size = sum(kept.size for kept in loose)
         for kept in loose:
             if now - kept.used > DAYS * 86400 or size > most:
-                remove(kept.path)
-                removed.append(kept.path)
-                size -= kept.size
-        for half in store.glob("*/.*.tmp"):  # of processes that were killed
+                with contextlib.suppress(OSError):  # another person's, or it leaves just now
+                    remove(kept.path)
+                    removed.append(kept.path)
+                    size -= kept.size
+        for half in store.glob(f"*/{ASIDE}/.*.tmp"):  # of processes that were killed
             if now - half.stat().st_mtime > 86400:
                 shutil.rmtree(half, ignore_errors=True)
     except OSError:
-        return []
+        pass
     return removed
 
 
 def remove(path: Path) -> None:
     """Take an entry out of its store at once, and then delete it: whoever is just taking it finds it whole or not."""
-    away = temporary_name(path)
+    away = aside(path)
     os.rename(path, away)
     shutil.rmtree(away, ignore_errors=True)
 

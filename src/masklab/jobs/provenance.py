@@ -83,6 +83,11 @@ def record_path(log) -> Path:
     return Path(*parts)
 
 
+def records(made) -> list[Path]:
+    """The records of jobs in a folder `made`, in order. An entry may be called `x.json`, and then a folder is, too."""
+    return [path for path in sorted(Path(made).rglob("*.json")) if path.is_file()]
+
+
 def vouch(log, config, code, inputs) -> None:
     """Record that a person vouches for an artifact as one of today's config, code and inputs (`snakemake --touch`).
 

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from bisect import bisect_right
 from contextlib import suppress
+from itertools import accumulate
 
 JOBS: dict[int, str] = {}  # number of each job of this run that makes something -> its rule
 EXPECTED: dict[int, float] = {}  # number of a job -> planned seconds
@@ -44,28 +46,48 @@ class Remaining:
         if len(known) < (1 if EXPECTED else SOME) or now - self.began < EARLY:
             return None
         more = sum(self.used[number] - expects[number] for number in known) / len(known)
-        ended = {rule: [number for number in known if JOBS[number] == rule] for rule in set(JOBS.values())}
-        left = {}
+        paces, left = self._paces(known, expects), {}
         for number, expected in expects.items():
             if number not in self.used:
-                times = self._pace(ended[JOBS[number]], expects, expected)
+                pace = paces.get(JOBS[number])
+                times = pace and pace.times(expected)
                 wanted = max(expected / 5, expected + more) if times is None else times * expected
                 left[number] = max(0.0, wanted - max(0.0, now - running.get(number, now)))
         busy = sum(self.used.values()) + sum(now - began for began in running.values())
         at_once = max(1.0, busy / (now - self.began))
         return max(sum(left.values()) / at_once, max((left.get(number, 0.0) for number in running), default=0.0))
 
-    def _pace(self, ended, expects, expected):
-        """How many times as long as planned ended jobs of a rule took that are not far shorter; None of too few."""
-        alike = [number for number in ended if expects[number] * LIKE >= expected]
-        planned = sum(expects[number] for number in alike)
-        return sum(self.used[number] for number in alike) / planned if len(alike) >= SOME and planned else None
+    def _paces(self, known, expects) -> dict[str, "_Pace"]:
+        """Rule -> the pace of those of its jobs that have ended."""
+        ended: dict[str, list] = {}
+        for number in known:
+            ended.setdefault(JOBS[number], []).append((expects[number], self.used[number]))
+        return {rule: _Pace(jobs) for rule, jobs in ended.items()}
+
+
+class _Pace:
+    """Of ended jobs of a rule. jobs: (planned, used) seconds of each.
+
+    Sums are kept of the longest job, the two longest and so on: each job that is left asks, once in a second, and a run
+    has thousands.
+    """
+
+    def __init__(self, jobs):
+        jobs = sorted(jobs, reverse=True)
+        self.shorter = [-LIKE * planned for planned, _ in jobs]  # in order
+        self.planned, self.used = ([*accumulate(column)] for column in zip(*jobs, strict=True))
+
+    def times(self, expected: float) -> float | None:
+        """How many times as long as planned those took that are not far shorter than a job; None of too few."""
+        alike = bisect_right(self.shorter, -expected)
+        return self.used[alike - 1] / self.planned[alike - 1] if alike >= SOME and self.planned[alike - 1] else None
 
 
 def expect(jobs: dict[int, tuple[str, dict]], config: dict, device: str) -> None:
     """The jobs of this run (number -> rule and its wildcards) under a config as it was read.
 
-    Another process plans them: counting parameters needs torch, which the process that schedules does without.
+    Another process plans them: counting parameters needs torch, which the process that schedules does without. It is
+    asked by a file, since a pipe holds no thousand jobs, and nobody would read it until torch is imported.
     """
     global _asked
     JOBS.update({number: rule for number, (rule, _) in jobs.items()})
@@ -74,13 +96,14 @@ def expect(jobs: dict[int, tuple[str, dict]], config: dict, device: str) -> None
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with suppress(OSError):
         answer = tempfile.TemporaryFile()  # noqa: SIM115 - read when the process has ended
-        process = subprocess.Popen(
-            [sys.executable, "-m", "masklab.plan.seconds", device],
-            stdin=subprocess.PIPE, stdout=answer, stderr=subprocess.DEVNULL, env=environment,
-        )  # fmt: skip
+        with tempfile.TemporaryFile() as question:
+            question.write(json.dumps({"config": config, "jobs": jobs}, default=str).encode())
+            question.seek(0)
+            process = subprocess.Popen(
+                [sys.executable, "-m", "masklab.plan.seconds", device],
+                stdin=question, stdout=answer, stderr=subprocess.DEVNULL, env=environment,
+            )  # fmt: skip
         _asked = process, answer
-        with process.stdin as pipe:
-            pipe.write(json.dumps({"config": config, "jobs": jobs}, default=str).encode())
 
 
 def receive() -> None:

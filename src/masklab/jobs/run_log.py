@@ -47,16 +47,17 @@ class Job:
         if self.log is not None:
             results, place = underway.split_log(self.log)
             own = results / "state" / place
-            with suppress(MaskLabError):
+            with suppress(MaskLabError, OSError):  # an OSError: on NFS it is just being replaced from another host
                 return read_json(own / STATUS)
-            with suppress(MaskLabError, TypeError):  # no file of its own; a job that has just begun says nothing yet
+            # no file of its own; a job that has just begun says nothing yet
+            with suppress(MaskLabError, OSError, TypeError):
                 of_all = read_json(own.parent / TOGETHER / STATUS)
                 return of_all if of_all["pid"] == underway.read(underway.path_of(self.log))["pid"] else {}
         return {}
 
     def record(self) -> dict:
         """What it has written down of itself; nothing where that is an earlier attempt's."""
-        with suppress(MaskLabError, TypeError):
+        with suppress(MaskLabError, OSError, TypeError):
             record = read_json(record_path(self.log))
             return record if record.get("ended", 0) >= self.began - 1 else {}
         return {}
@@ -284,8 +285,12 @@ def _silent(log) -> str:
 
 
 def in_a_line(why: str) -> str:
-    """A failure in one line: its message."""
-    return why.splitlines()[-1 if why.startswith("Traceback") else 0]
+    """A failure in one line: its message; of one of several lines, as CUDA's are, the first."""
+    lines = why.splitlines()
+    if why.startswith("Traceback"):
+        last = max((number for number, line in enumerate(lines) if line.startswith("  File ")), default=0)
+        return next((line for line in lines[last + 1 :] if line and line[0] != " "), lines[-1])
+    return lines[0]
 
 
 def ends_of(reasons) -> dict[str, int]:

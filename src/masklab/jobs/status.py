@@ -20,6 +20,7 @@ from masklab.jobs.stacks import TOGETHER
 HEADER = ("job", "is", "done", "loss", "tokens/s", "ETA", "since")
 LEFT = 2  # columns aligned left
 ORDER = ("running", "starting", "queued", "interrupted", "failed")
+SILENT = 600.0  # seconds without a word, of which there is one every other second, after which a run elsewhere is over
 REPORT = "stopped.json"  # beside a status file: why training stopped itself
 # What is read of the file of a run, and of a status file.
 OF_RUN = {"pid", "host", "began", "time", "ended", "total", "done", "begun", "failed", "waiting", "eta_seconds"}
@@ -63,8 +64,9 @@ def status(results: Path) -> dict:
     for path in _each(results, f"state/**/{STATUS}"):
         if (far := _said(path, FAR)) is None:
             continue  # it ended just now
-        place = "/".join(part for part in path.parent.relative_to(results).parts if part != "state")
-        place = _trainer(place, far, rows)
+        parts = list(path.parent.relative_to(results).parts)
+        parts.remove("state")  # the first of them: a recipe may be called so, and a run may not
+        place = _trainer("/".join(parts), far, rows)
         row = rows.setdefault(place, {"is": "running" if running(path.parent) else "interrupted", "since": far["time"]})
         row |= {key: far[key] for key in ("done", "total", "unit", "loss") if key in far}
         if row["is"] == "failed" and (step := _stopped(path, far["time"])) is not None:
@@ -92,7 +94,7 @@ def _said(path, keys) -> dict | None:
     """What a file says; None where it is gone, or does not say all of this, as one of another version."""
     try:
         said = read_json(path)
-    except MaskLabError:
+    except (MaskLabError, OSError):
         return None
     return said if isinstance(said, dict) and keys <= said.keys() else None
 
@@ -121,11 +123,15 @@ def _run(path) -> dict | None:
     if (run := _said(path, OF_RUN)) is None:
         return None
     lives = run["ended"] is None
-    if lives and run["host"] == os.uname().nodename:
+    if lives and run["host"] != os.uname().nodename:
+        lives = time.time() - run["time"] < SILENT
+    elif lives:
         try:
             os.kill(run["pid"], 0)
-        except OSError:
+        except ProcessLookupError:
             lives = False
+        except OSError:  # another person's
+            pass
     failed = [job for job in run["failed"] if not _is_over(job, path.parents[1])]
     return run | {"lives": lives, "folder": str(path.parents[1]), "failed": failed}
 

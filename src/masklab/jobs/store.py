@@ -52,7 +52,7 @@ FILES = {"probe": (".parquet", ".items.parquet"), "figure": (".pdf", ".png", ".p
          "table": WRITTEN, "study_claims": WRITTEN}  # fmt: skip
 RULES = (*FOLDERS, *FILES)
 REPLICATE = re.compile(r"r\d+")  # a folder beside what all replicates share: an artifact of its own
-LISTING = "entry.json"
+LISTING, ASIDE = "entry.json", ".aside"
 CHANGED = "changed_under_way"  # in the manifest of a model: how it was trained, and how from a resumption on
 COPIED = 1 << 16  # bytes below which a file leaves as a copy
 
@@ -125,7 +125,7 @@ class Entry:
         """
         if self.there or _changed_under_way(folder / "manifest.json"):
             return
-        temporary = temporary_name(self.path)
+        temporary = aside(self.path)
         try:
             listed = {}
             for file in sorted(files):
@@ -179,6 +179,16 @@ class Entry:
         except OSError:  # being removed just now
             return False
         return True
+
+
+def aside(path: Path) -> Path:
+    """Where an entry lies that is just entering or leaving: a folder beside all entries of its rule.
+
+    Whoever asks for a temporary name has the folder searched for what others left, and of entries there are thousands.
+    """
+    folder = path.parent / ASIDE
+    folder.mkdir(parents=True, exist_ok=True)
+    return temporary_name(folder / path.name)
 
 
 def _changed_under_way(manifest) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from masklab.errors import MaskLabError
 from masklab.files import read_json
+from masklab.jobs.provenance import records
 
 
 def made(root, job: bool = False) -> dict | None:
@@ -17,20 +18,20 @@ def made(root, job: bool = False) -> dict | None:
     root: the folder of results; records lie below `made/`. job: whether a job writes the page, which counts itself: its
     record is written when it has ended.
     """
-    found = {path: record for path in sorted(Path(root, "made").rglob("*.json")) if (record := _record(path))}
+    found = {path: record for path in records(Path(root, "made")) if (record := _record(path))}
     if not found:
         return None
     own = [record for record in found.values() if "taken_from" not in record]
-    records = own or list(found.values())
-    last = max(records, key=lambda record: record["ended"])
-    first = min(record["ended"] - record["seconds"] for record in records)
+    counted = own or list(found.values())
+    last = max(counted, key=lambda record: record["ended"])
+    first = min(record["ended"] - record["seconds"] for record in counted)
     return {
         "jobs": len(own) + (job and Path(root, "made/report.json") not in found),
         "taken": len(found) - len(own),
         "began": _words(first),
         "ended": _words(last["ended"]),
-        "computing": duration(sum(record["seconds"] for record in records)),
-        "hosts": {host: _machine(host) for host in sorted({record.get("host") or "?" for record in records})},
+        "computing": duration(sum(record["seconds"] for record in counted)),
+        "hosts": {host: _machine(host) for host in sorted({record.get("host") or "?" for record in counted})},
         "versions": last.get("versions", {}),
     }
 

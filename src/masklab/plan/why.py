@@ -1,5 +1,6 @@
 """Why an artifact would be made again: how today differs from the record of its job, and of those of its inputs."""
 
+import contextlib
 import json
 import os
 import time
@@ -41,12 +42,25 @@ def why(paths, asked: str) -> str:
 
 def _files(paths, asked, targets) -> tuple[str, list[str]]:
     """A file or folder as it is called in results, and the file that it is known by."""
-    path = os.path.relpath(asked)
+    path = _from_here(asked)
     if "/" not in path and not Path(path).exists():
         raise MaskLabError(f"{asked}: no rule makes it{instead(paths, asked, targets)}")
     _check_run(paths, path)
     path = _inside(path) if Path(path).is_dir() else path
     return path, [path]
+
+
+def _from_here(asked) -> str:
+    """A path as rules have it, from the current folder; a link may lead to that folder, and `results` may be one."""
+    path = os.path.relpath(asked)
+    if path.startswith(os.pardir):
+        whole = Path(asked).absolute()
+        for above in (whole, *whole.parents):
+            for here in (Path(), Path("results")):
+                with contextlib.suppress(OSError):  # one of them is not there
+                    if above.samefile(here):
+                        return str(here / whole.relative_to(above))
+    return path
 
 
 def _check_run(paths, path) -> None:

@@ -43,7 +43,11 @@ def pseudo_log_likelihood(
     model's positions raises MaskLabError: cut, its two versions could become equal.
     """
     sentences = list(sentences)
-    rows = scored_ids(tokenizer, sentences, given)
+    return of_ids(model, scored_ids(tokenizer, sentences, given), sentences, batch_tokens, full_width, device)
+
+
+def of_ids(model, rows, sentences, batch_tokens=16384, full_width=False, device="cpu") -> np.ndarray:
+    """`pseudo_log_likelihood` of sentences whose `scored_ids` are at hand."""
     return _scores(model, rows, sentences, batch_tokens, device)[int(full_width)]
 
 

@@ -3,7 +3,6 @@
 import math
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from masklab.files import atomic, write_csv, write_parquet
@@ -65,12 +64,8 @@ def cell(results: Results, reading: Reading, panel: str, row: str, label: str, m
 
 
 def averaged(results: Results, reading: Reading) -> str:
-    """Training sizes that a reading is the mean over, as `TIDY` has them; "" where each of its tasks has but one."""
-    if reading.over == "train_size":
-        return ""
-    rows = results.rows(reading)
-    several = rows.groupby("task")["train_size"].transform("nunique") > 1
-    return ", ".join(str(size) for size in np.unique(rows.loc[several, "train_size"]))
+    """`Results.sizes` as `TIDY` has them."""
+    return ", ".join(map(str, results.sizes(reading)))
 
 
 def filled(mean: Estimate, panel, row, recipe, label, metric, step=0, n=0) -> dict:

@@ -164,6 +164,13 @@ class Results:
         """(task, split, training size) that a reading is the mean of, or that its curve is over."""
         return frozenset(self.index.parts(self.index.picked(reading)))
 
+    def sizes(self, reading: Reading) -> list[int]:
+        """Training sizes that a reading is the mean over, in order; none where each of its tasks has but one."""
+        of_task: dict[str, set[int]] = {}
+        for task, _, size in self.cells(reading) if reading.over != "train_size" else ():
+            of_task.setdefault(task, set()).add(int(size))
+        return sorted({size for sizes in of_task.values() if len(sizes) > 1 for size in sizes})
+
     def items_behind(self, reading: Reading, replicates=None) -> int:
         """Test items behind a value of a replicate, all its tasks together; 0 where nothing was measured.
 
