@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from masklab.config.schema import MinimalPairsProbe, PredictionProbe
 from masklab.errors import MaskLabError
 from masklab.files import sha256
 from masklab.jobs import state
-from masklab.probes import Context, checkpoints
+from masklab.probes import Context, checkpoints, minimal_pairs, outcomes
 from masklab.probes.checkpoints import measure_checkpoints
 from masklab.scores.items import read
 from masklab.scores.schema import COLUMNS
@@ -101,6 +102,53 @@ def test_progress_says_which_replicate(make_checkpoint, write_pairs, tmp_path, s
     monkeypatch.setattr(checkpoints, "Progress", lambda label, *_, **__: said.append(label) or (lambda *_: None))
     measure(make_checkpoint, write_pairs("blimp", [("a", *sentences(2))]), tmp_path)
     assert said == ["blimp small/r2@10", "blimp small/r2@20"]
+
+
+def test_checkpoints_that_were_measured_before_a_kill_are_not_measured_again(
+    make_checkpoint, write_pairs, tmp_path, sentences, monkeypatch
+):
+    """If measuring one takes long; not if the probe, the checkpoint or a task is another one by then."""
+    pairs = [("agreement", *pair) for pair in zip(sentences(40)[::2], sentences(40)[1::2], strict=True)]
+    task = first = write_pairs("blimp", pairs)
+    asked, scored = [], minimal_pairs._scores
+    places = [(step, make_checkpoint(seed=step)) for step in (10, 20, 30)]
+    whole = measure(make_checkpoint, task, tmp_path, checkpoints=places).to_pandas()
+    of_items = sha256(tmp_path / "scores.items.parquet")
+
+    def kill(model, *rest, **keys):
+        asked.append(model)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return scored(model, *rest, **keys)
+
+    def ask(model, *rest, **keys):
+        asked.append(model)
+        return scored(model, *rest, **keys)
+
+    def measured(long=0.0, task=task, **changes):
+        """Scores after the third checkpoint was interrupted; `asked` has those that are then measured."""
+        shutil.rmtree(tmp_path / "state", ignore_errors=True)
+        monkeypatch.setattr(outcomes, "LONG", long)
+        monkeypatch.setattr(minimal_pairs, "_scores", kill)
+        asked.clear()
+        with pytest.raises(KeyboardInterrupt):
+            measure(make_checkpoint, first, tmp_path, checkpoints=places)
+        monkeypatch.setattr(minimal_pairs, "_scores", ask)
+        asked.clear()
+        return measure(make_checkpoint, task, tmp_path, **({"checkpoints": places} | changes))
+
+    pd.testing.assert_frame_equal(measured().to_pandas(), whole, check_exact=True)
+    assert len(asked) == 1 and sha256(tmp_path / "scores.items.parquet") == of_items
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["lock"]
+    for again, changes in (
+        (3, {"long": 1e9}),
+        (3, {"probe": MinimalPairsProbe(kind="minimal_pairs", tasks=["blimp"], batch_tokens=999)}),
+        (3, {"seed": 7}),
+        (2, {"checkpoints": [(10, make_checkpoint(seed=4)), *places[1:]]}),
+        (3, {"task": write_pairs("other", pairs[::-1])}),
+    ):
+        measured(**changes)
+        assert len(asked) == again, changes
 
 
 def test_a_corpus_is_named_whether_drawn_once_or_for_a_replicate():

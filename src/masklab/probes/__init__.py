@@ -19,6 +19,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from masklab.config import kinds
@@ -114,7 +115,9 @@ def run_all(probe, contexts: Iterable[Context]) -> list[list[dict]]:
     module = None if kind.file else sys.modules[kind.function().__module__]
     if hasattr(module, "measure_all"):
         return module.measure_all(contexts)
-    return [run(context) for context in contexts]
+    from masklab.probes.outcomes import checkpoint_kept
+
+    return [checkpoint_kept(context, partial(run, context)) for context in contexts]
 
 
 def run(context: Context) -> list[dict]:

@@ -7,16 +7,20 @@ given as keywords.
 import base64
 import json
 import logging
+import time
 from pathlib import Path
 
 import numpy as np
 
+from masklab.config.sources import existing
 from masklab.files import fingerprint, sha256
 from masklab.jobs import saved
+from masklab.jobs.provenance import input_mark
 from masklab.scores.items import OUTCOME, class_metrics
 from masklab.scores.metrics import CLASSES, pearson, spearman, tally
 
 log = logging.getLogger("masklab")
+LONG = 20.0  # seconds in which a checkpoint is measured from which on its rows are kept until all are
 
 
 def of_classes(labels, predictions, classes: int, **columns) -> list[dict]:
@@ -80,6 +84,32 @@ def seed_kept(context, name, facts, seed, measure, marks=()):
     return rows
 
 
+def checkpoint_kept(context, measure):
+    """The rows of one checkpoint: those that were kept before a kill, or those that `measure()` gives; these are kept
+    if they took long, until all checkpoints of the job are measured."""
+    folder = context.state_folder
+    if folder is None:
+        return measure()
+    before = [*Path(folder).glob("checkpoint-*.json")]  # none in a job that was not killed: then nothing is read
+    if before and (record := _checkpoint_record(context)) in before and (rows := kept(record)) is not None:
+        return rows
+    began = time.monotonic()
+    rows = measure()
+    if time.monotonic() - began >= LONG:
+        keep(rows, _checkpoint_record(context))
+    return rows
+
+
+def _checkpoint_record(context) -> Path:
+    """Named by all that the rows of a checkpoint depend on; the code is that which began the folder."""
+    folders = [*context.tasks.values(), context.tokens, context.codes, context.conditionals]
+    files = [file for folder in folders if folder is not None for file in sorted(Path(folder).iterdir())]
+    marks = [[str(file), input_mark(file)] for file in [*files, *map(Path, existing(context.probe))] if file.is_file()]
+    settings = context.probe.model_dump(mode="json", exclude={"steps", "split"})
+    name = fingerprint([settings, context.identity, context.seed, context.name, marks])
+    return Path(context.state_folder) / f"checkpoint-{name}.json"
+
+
 def record_of(context, name, facts, seed, *more) -> Path:
     """Where what was found of one seed of a task is kept, named by all that it depends on: the probe, the task (its
     folder and facts), the checkpoint, the seeds, and what more there is."""
@@ -90,6 +120,8 @@ def record_of(context, name, facts, seed, *more) -> Path:
 
 
 def _packed(array):
+    if isinstance(array, np.generic):
+        return array.item()
     return {"float32": base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode()}
 
 
