@@ -103,7 +103,7 @@ class EarlyStopping:
 
     def state(self) -> list:
         """What a resumed course needs, JSON-able."""
-        return [self.best, self.waited]
+        return [self.best if self.best is None else float(self.best), self.waited]
 
     def load(self, state: list) -> None:
         """Take over what `state` returned."""
