@@ -217,7 +217,9 @@ def _paraphrased(probe):
                     words = [level for level in levels if level.startswith(phrases.WORD)]
                     asked = [*words, phrases.SHORT, phrases.LONG]
                     levels += map(phrases.in_text, asked)
-                    levels += (phrases.held_fixed(phrases.in_text(level)) for level in words)
+                    asked = (*words, *map(phrases.in_text, words))
+                    levels += map(phrases.held_fixed, asked)
+                    levels += map(phrases.untaught, (*asked, *map(phrases.held_fixed, asked)))
                     for level in (*words, *map(phrases.in_text, words)):
                         yield {**shared, "split": phrases.split(level, phrases.TOLD), "metric": phrases.TOLD}
                 for level in levels:

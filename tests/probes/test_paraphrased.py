@@ -1,5 +1,6 @@
 """Paraphrases on text: real parses, a real WordNet and real translation models, all of them tiny and made here."""
 
+import itertools
 import os
 import re
 import shutil
@@ -11,9 +12,10 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+import checked_run
 import small_translation
 import small_wordnet
-from checked_run import items, run
+from checked_run import run
 from masklab import probes
 from masklab.config.schema import Encoder, ParaphrasedProbe
 from masklab.errors import MaskLabError
@@ -34,11 +36,13 @@ from masklab.phrases import (
     held_fixed,
     in_text,
     split,
+    untaught,
 )
 from masklab.phrases.distances import total_variation
 from masklab.phrases.examples import Feature, Text, read_examples
 from masklab.phrases.parses import key_of, keyed, parse, places, read_trees
 from masklab.probes import Context, paraphrased
+from masklab.rng import torch_generator
 from masklab.tasks.encoding import content_ids
 from masklab.tokenizers import CLS, MASK, SEP, SPECIALS, load_tokenizer
 
@@ -76,6 +80,14 @@ def world(tmp_path_factory):
     for seed, name in enumerate(("there", "back"), 1):
         small_translation.save(root / name, words, seed)
     return root
+
+
+def items(rows):
+    """Records, of the items that were measured."""
+    return [
+        record | {name: [value for value in record[name] if value == value] for name in ("targets", "predictions")}
+        for record in checked_run.items(rows)
+    ]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -185,15 +197,19 @@ def test_distances_in_the_text_itself_are_means_over_the_words_beside_a_feature(
     model, tokenizer = load_checkpoint(context.checkpoint).eval(), load_tokenizer(context.checkpoint)
     asked = probes.run(context)
     plain = probes.run(given(drawn=True))
-    own = [row for row in asked if in_text("") not in row["split"] and not row["split"].endswith(TOLD)]
+    more = in_text(""), held_fixed(""), untaught(""), split("", TOLD)
+    own = [row for row in asked if not any(part in row["split"] for part in more)]
     assert [row for row in own if "value" in row] == [row for row in plain if "value" in row]
     assert items(own) == items(plain)
-    levels = [*map(in_text, (WORD, DRAWN_WORD, SHORT, LONG)), *(held_fixed(in_text(of)) for of in (WORD, DRAWN_WORD))]
-    assert {row["split"] for row in asked if row.get("metric") == "pearson" and in_text("") in row["split"]} == {
+    words = [way for level in (WORD, DRAWN_WORD) for way in (level, in_text(level))]
+    levels = {*LEVELS, *words, in_text(SHORT), in_text(LONG), *map(held_fixed, words)}
+    levels |= {untaught(level) for level in (*words, *map(held_fixed, words))}
+    assert {row["split"] for row in asked if row.get("metric") == "pearson"} == {
         each for level in levels for each in (level, split(level, COURSE))
     }
+    drawn = MaskedLM(model.config, model.vocab_size, generator=torch_generator(context.seed, "initial weights")).eval()
 
-    def predicted(before, after):
+    def predicted(before, after, model=model):
         first, second = (content_ids(tokenizer, [text])[0] for text in (before, f"dog {after}"))
         second = second[len(content_ids(tokenizer, ["dog"])[0]) :]
         ids = [CLS, *first, MASK, *second, SEP]
@@ -212,11 +228,32 @@ def test_distances_in_the_text_itself_are_means_over_the_words_beside_a_feature(
         right = [predicted(" ".join([*words, word]), " ".join(behind[1:])) for word in (old, new)]
         wanted = np.mean([total_variation(*left), total_variation(*right)])
         assert targets[in_text(WORD)][row["n"] - 1] == pytest.approx(wanted, abs=2e-6)
+        left = [predicted(" ".join(words[:-1]), " ".join([word, *behind]), drawn) for word in (old, new)]
+        right = [predicted(" ".join([*words, word]), " ".join(behind[1:]), drawn) for word in (old, new)]
+        by_chance = np.mean([total_variation(*left), total_variation(*right)])
+        assert targets[untaught(in_text(WORD))][row["n"] - 1] == pytest.approx(by_chance, abs=2e-6)
+        assert abs(by_chance - wanted) > 1e-3
         checked += 1
     assert checked >= 2
 
 
-def test_length_and_spelling_are_held_fixed(given, monkeypatch):
+def test_items_are_texts_whatever_classifiers_mind(given, tmp_path):
+    """In order, those whose most salient word has no synonym among them, which are others for every classifier."""
+    small_wordnet.write(tmp_path, [("v", "see follow"), ("v", "like carry"), ("a", "old small")])
+    words = {"sizes": [60], "examples": 25, "there": None, "back": None, "verbalisers": None, "wordnet": str(tmp_path)}
+    found = []
+    for lr in (3e-3, 1e-4):
+        rows = probes.run(given(lr=lr, **words))
+        (record,) = [row for row in checked_run.items(rows) if row["split"] == WORD]
+        (count,) = [row["n"] for row in rows if row["split"] == WORD and row.get("metric") == "pearson"]
+        places = np.isfinite(record["targets"])
+        assert len(places) == 25 and places.sum() == count < 25
+        assert np.array_equal(places, np.isfinite(record["predictions"]))
+        found.append(places)
+    assert not np.array_equal(*found)
+
+
+def test_the_form_of_words_is_held_fixed(given, monkeypatch):
     """The partial correlation by its closed form, of words and tokens counted by hand."""
     words, features = [], paraphrased.features
     monkeypatch.setattr(paraphrased, "features", lambda *args: words.append(features(*args)) or words[0])
@@ -224,22 +261,24 @@ def test_length_and_spelling_are_held_fixed(given, monkeypatch):
     rows = probes.run(context)
     tokenizer = load_tokenizer(context.checkpoint)
     records = {row["split"]: row for row in items(rows)}
-    for level in (WORD, DRAWN_WORD):
-        lengths, pieces, alike = [], [], []
+    for level, way in itertools.product((WORD, DRAWN_WORD), (str, in_text)):
+        lengths, pieces, alike, kinds = [], [], [], []
         for feature in words[0][level]:
             text, (old, new) = feature.text.text, (feature.old, feature.new)
             tokens = [content_ids(tokenizer, [f" {word}"])[0] for word in (old, new)]
             lengths.append((len(re.findall(r"\w+|\.", text)), len(content_ids(tokenizer, [text])[0])))
             pieces.append([len(tokens[0]), len(tokens[1]), len(tokens[0]) != len(tokens[1])])
+            kinds.append([feature.category == "noun", feature.category == "verb"])
             alike.append(bool({*tokens[0]} & {*tokens[1]}) or old[:4] == new[:4])
         lengths = np.array(lengths, float).T
-        whole, held = records[in_text(level)], records[held_fixed(in_text(level))]
+        whole, held = records[way(level)], records[held_fixed(way(level))]
         columns = [
             whole["targets"],
             whole["predictions"],
             *np.log(lengths),
             *(1 / lengths),
             *np.transpose(pieces),
+            *np.transpose(kinds),
             alike,
         ]
         before, after, *fixed = np.array([np.asarray(column, float) for column in columns])
@@ -247,14 +286,15 @@ def test_length_and_spelling_are_held_fixed(given, monkeypatch):
         left = [of - fixed @ (np.linalg.pinv(fixed) @ of) for of in (before, after)]
         partial = np.dot(*left) / np.sqrt(np.dot(left[0], left[0]) * np.dot(left[1], left[1]))
         assert np.corrcoef(held["targets"], held["predictions"])[0, 1] == pytest.approx(partial, abs=1e-3)
-        (row,) = [r for r in rows if r["split"] == held_fixed(in_text(level)) and r.get("metric") == "pearson"]
+        (row,) = [r for r in rows if r["split"] == held_fixed(way(level)) and r.get("metric") == "pearson"]
         assert row["value"] == pytest.approx(partial, abs=1e-3) and row["n"] == len(alike)
         assert abs(partial - np.corrcoef(whole["targets"], whole["predictions"])[0, 1]) > 0.01
 
 
 def test_told_says_how_often_a_synonym_lies_nearer_than_another_word(given, monkeypatch):
     """Every word's distance by hand, to its synonym and to what is drawn in its place."""
-    drawn, asked, draw = [], [], paraphrased.others
+    drawn, asked, draw, read, reading = [], [], paraphrased.others, [], paraphrased.read_examples
+    monkeypatch.setattr(paraphrased, "read_examples", lambda *args: read.extend(reading(*args)) or read)
     monkeypatch.setattr(paraphrased, "others", lambda *args: drawn.append((args[0], draw(*args))) or drawn[-1][1])
     context = given(in_text=True, drawn=True, there=None, back=None, verbalisers=None, sizes=[60], examples=30)
     rows = probes.run(context)
@@ -282,6 +322,11 @@ def test_told_says_how_often_a_synonym_lies_nearer_than_another_word(given, monk
             nearer.append((1 + np.sign(distances[1] - distances[0])) / 2)
         (row,) = [row for row in rows if row["split"] == split(level, TOLD) and "value" in row]
         assert row["metric"] == TOLD and row["n"] == len(nearer) >= 3 and row["value"] == np.mean(nearer)
+        (record,) = [row for row in checked_run.items(rows) if row["split"] == split(level, TOLD)]
+        texts = {id(example.parsed[0]): at for at, example in enumerate(read)}
+        places = [texts[id(of.text)] for of, word in zip(features, words, strict=True) if word is not None]
+        assert [record["predictions"][at] for at in places] == nearer
+        assert np.isfinite(record["predictions"]).sum() == len(places)
         assert row["train_size"] == 60
         asked.append(row["value"])
     told = {row["split"] for row in rows if row.get("metric") == TOLD}

@@ -94,6 +94,23 @@ def test_resampled_outcomes_are_weighted_means():
     assert found == pytest.approx(np.array([[2 / 3, 0.5]]), abs=1e-15)
 
 
+@pytest.mark.parametrize("metric", ["pearson", "spearman", "accuracy", "told"])
+def test_items_that_were_not_measured_are_drawn_and_count_for_nothing(metric):
+    """Two answers that measured other items of one test set: each draw takes the same items of both."""
+    rng = np.random.default_rng(3)
+    m, counts = 30, rng.multinomial(30, np.full(30, 1 / 30), size=50)
+    counts[0] = 0
+    counts[0, 4] = 30  # one item alone, which the second answer lacks
+    for left_out in ([2, 9, 20], [0, 4, 9]):
+        targets = np.full(m, OUTCOME) if metric == "told" else rng.integers(0, 2, m).astype(float)
+        predictions = rng.integers(0, 2, (2, m)).astype(float)
+        there = np.setdiff1d(np.arange(m), left_out)
+        wanted = resampled(metric, targets[there], predictions[:, there], counts[1:, there])
+        targets[left_out], predictions[:, left_out] = np.nan, np.nan
+        found = resampled(metric, targets, predictions, counts)
+        assert np.array_equal(found[:, 1:], wanted) and np.isfinite(found).all()
+
+
 def test_many_classes_and_a_constant_prediction():
     """Class numbers may be far apart; a replicate that says one thing has no correlation."""
     rng = np.random.default_rng(0)
@@ -151,6 +168,8 @@ def test_items_are_stored_compactly(tmp_path):
         ({"predictions": [], "targets": []}, "row 1 .*: 0 targets and 0 predictions"),
         ({"predictions": [0, np.nan, 1]}, "row 1 .*: predictions must be finite numbers"),
         ({"targets": [0, 1, np.inf]}, "row 1 .*: targets must be finite numbers"),
+        ({"targets": [0, np.nan, 1]}, "row 1 .*: targets must be finite numbers"),
+        ({"targets": [np.nan] * 3, "predictions": [np.nan] * 3}, "row 1 .*: no item was measured"),
         ({"metrics": []}, r"row 1 .*: metrics must be names \(got \[\]\)"),
         ({"metrics": ["f1", "f1"]}, "row 1 .*: f1 is explained a second time"),
         ({"step": 100}, "row 1 .*: accuracy is explained a second time for the same measurement"),

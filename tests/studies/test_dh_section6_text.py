@@ -9,7 +9,20 @@ import synthetic
 from drawn import all_is_in_view, nothing_overlaps
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
-from masklab.phrases import DRAWN_WORD, EXAMPLE, LEVELS, LONG, SHORT, TOLD, WORD, held_fixed, in_text
+from masklab.phrases import (
+    COURSE,
+    DRAWN_WORD,
+    EXAMPLE,
+    LEVELS,
+    LONG,
+    SHORT,
+    TOLD,
+    WORD,
+    held_fixed,
+    in_text,
+    is_untaught,
+    split,
+)
 from masklab.report.cells import TIDY
 from masklab.scores.results import Results
 from masklab.scores.view import View
@@ -37,7 +50,7 @@ def config():
 def measured(cell):
     level = next((level for level in LEVELS if cell["split"].startswith(level)), None)
     if cell["metric"] == "pearson":
-        return 0.0 if cell["null"] else R[level]
+        return 0.0 if cell["null"] or is_untaught(cell["split"].removesuffix(split("", COURSE))) else R[level]
     return {"accuracy": 0.5 if cell["null"] else 0.8, "majority": 0.5}.get(cell["metric"])
 
 
@@ -146,13 +159,13 @@ def test_words_that_are_asked_in_their_own_text():
 
     results = synthetic.results(config, STUDY, known)
     figure, data = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(results)
-    fixed = {held_fixed(in_text(level)) for level in (WORD, DRAWN_WORD)}
-    assert set(data["level"]) == {*ALL, *map(in_text, levels), *fixed} and len(figure.axes) == 6
-    assert [axes.get_ylabel().partition(", ")[2] for axes in figure.axes[::2]] == [
-        "", "in its text", "in its text\nlength and spelling held fixed",
+    fixed = {held_fixed(way) for level in (WORD, DRAWN_WORD) for way in (level, in_text(level))}
+    assert set(data["level"]) == {*ALL, *map(in_text, levels), *fixed} and len(figure.axes) == 8
+    assert [axes.get_ylabel().partition("\n")[2] for axes in figure.axes[::2]] == [
+        "", "form held fixed", "in its text", "in its text, form held fixed",
     ]  # fmt: skip
     counts = [len([line for line in axes.get_lines() if line.get_label()[0] != "_"]) for axes in figure.axes[::2]]
-    assert counts == [2 * len(ALL), 2 * len(levels), 2 * len(fixed)]
+    assert counts == [2 * len(ALL), 2 * 2, 2 * len(levels), 2 * 2]
     nothing_overlaps(figure)
     all_is_in_view(figure)
     item = find(STUDY, config.studies[STUDY], "tables", "phrases")
@@ -164,11 +177,16 @@ def test_words_that_are_asked_in_their_own_text():
     }
     verdict = synthetic.claims(STUDY, config, results)["verdict"]
     assert verdict["told-word-in-its-text"] == "supported" and verdict["told-word"] != "supported"
-    asked, rest = "-in-its-text", "-in-its-text-length-and-spelling-held-fixed"
+    asked, rest = "-in-its-text", "-in-its-text-form-held-fixed"
     for name, there in (("low-word{}", asked), ("low-word-drawn{}", asked), ("remains-word{}", rest)):
         assert verdict[name.format("")] == "untested", name
         assert verdict[name.format(there)] not in ("untested", "contradicted"), name
-    assert not {f"remains-word{asked}", f"low-word{rest}", f"told-word{rest}"} & {*verdict.index}
+    assert (
+        verdict[f"remains-word{rest}-taught"] == "supported" and verdict["remains-word-form-held-fixed"] == "untested"
+    )
+    assert not {f"remains-word{asked}", f"low-word{rest}", f"told-word{rest}", f"remains-word{rest}-learned"} & {
+        *verdict.index
+    }
     assert verdict["low-short-phrase"] == "supported"  # whose paraphrases are compared with no others
     alone = config.model_copy(update={"studies": {STUDY: config.studies[STUDY].model_copy(update={"nulls": []})}})
     by_guess = synthetic.claims(STUDY, alone, synthetic.results(alone, STUDY, known))

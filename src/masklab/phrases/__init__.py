@@ -9,7 +9,8 @@ WORD, SHORT, LONG = "word", "short phrase", "long phrase"
 WITH, MEANS, EXAMPLE = "sentence, with", "sentence, means", "example"
 DRAWN = " drawn"  # what the levels of features that were drawn are called, too
 IN_TEXT = ", in its text"  # how the levels of features end that are asked in the text itself
-HELD = ", length and spelling held fixed"  # ... and of what is left of their distances without these two
+HELD = ", form held fixed"  # ... and of what is left of distances without length, spelling and part of speech
+UNTAUGHT = ", by initial weights"  # ... and where D_f0 is that of initial weights, D_f the same as before
 TOLD = "told"  # the part that says how often synonyms lie nearer than other features; its metric
 DRAWN_WORD = WORD + DRAWN
 WORDS = (WORD, DRAWN_WORD)  # levels of single words, which have synonyms
@@ -32,8 +33,13 @@ def in_text(level: str) -> str:
 
 
 def held_fixed(level: str) -> str:
-    """The same features, and what is left of both distances when length and spelling are held fixed."""
+    """The same features, and what is left of both distances when length, spelling and part of speech are held fixed."""
     return level + HELD
+
+
+def untaught(level: str) -> str:
+    """The same features, with distances before fine-tuning of what initial weights predict."""
+    return level + UNTAUGHT
 
 
 def is_in_text(level: str) -> bool:
@@ -42,8 +48,13 @@ def is_in_text(level: str) -> bool:
 
 
 def is_held_fixed(level: str) -> bool:
-    """Whether it is a level of which length and spelling are held fixed."""
-    return level.endswith(HELD)
+    """Whether it is a level of which length, spelling and part of speech are held fixed."""
+    return HELD in level
+
+
+def is_untaught(level: str) -> bool:
+    """Whether it is a level whose distances before fine-tuning are those of initial weights."""
+    return level.endswith(UNTAUGHT)
 
 
 def split(level: str, part: str | None = None) -> str:

@@ -16,13 +16,18 @@ used. The first replacements of each level are rows too: split = the level, `rep
 paraphrase in brackets behind what it replaces; value = the change of the prediction, n = its number.
 
 With `in_text` words and phrases are asked in their own text as well: the word before them is hidden, then the one
-behind, and the distance is the mean of the two. Of words there are then two things more. A row `told`, split = the
-level, `told`: in what share of them the synonym lies nearer than another word (`phrases.others`). And a level at which
-length and spelling are held fixed, with both of which both distances go even of initial weights: correlations of what
-is left of the distances after least squares on `nuisances`. None of this is in the paper.
+behind, and the distance is the mean of the two. Of words there are then three things more, however they are asked. A
+row `told`, split = the level, `told`: in what share of them the synonym lies nearer than another word
+(`phrases.others`). A level at which their form is held fixed, with which both distances go even of initial weights:
+correlations of what is left of the distances after least squares on `nuisances`. And each of these levels once more
+with the distances of initial weights in the place of the model's (`models.initial`), of the same words: what goes with
+these as much needs no pre-training. None of this is in the paper.
+
+Items are in the order of the texts, NaN where a text has no such feature: most salient words are of other texts for
+every classifier, and test sets are drawn again text by text.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -34,6 +39,7 @@ from masklab.errors import MaskLabError
 from masklab.files import sha256
 from masklab.jobs.provenance import input_mark
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.initial import initial
 from masklab.phrases import (
     COURSE,
     DRAWN_WORD,
@@ -48,13 +54,16 @@ from masklab.phrases import (
     WORDS,
     held_fixed,
     in_text,
+    is_held_fixed,
+    is_untaught,
     split,
+    untaught,
 )
 from masklab.phrases.distances import template_distances, total_variation, without
 from masklab.phrases.examples import Feature, Text, read_examples
 from masklab.phrases.others import others, spelling
+from masklab.phrases.parses import NOUN, VERB, keyed, read_trees
 from masklab.phrases.parses import SHORT as FEW
-from masklab.phrases.parses import keyed, read_trees
 from masklab.phrases.queries import by_template, filled, in_its_text, query_ids, sentence_query, verbaliser_ids
 from masklab.phrases.saliency import probabilities, saliency
 from masklab.phrases.synonyms import Synonyms
@@ -136,7 +145,7 @@ def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, 
     model = load_checkpoint(context.checkpoint, device).eval()
     longest = min(probe.max_length, model.config.max_positions)
     splits = [encode_split(folder / f"{part}.parquet", tokenizer, longest, device) for part in ("train", "valid")]
-    reader, rows, levels = Reader(tokenizer, longest, device), [], None
+    reader, rows, levels, texts = Reader(tokenizer, longest, device), [], None, Texts(examples)
     labels = np.array([example.label for example in examples])
     for size, updates, classifier in classifiers(context, name, facts, splits, seed, tell):
         shared = {"task": name, "train_size": size, "seed": seed}
@@ -144,9 +153,9 @@ def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, 
         if first:
             address = context.seed, context.name
             chosen = features(examples, classifier, reader, sources, (*address, name), probe.drawn)
-            levels = measured_before(model, chosen, reader, probe, answers)
+            levels = measured_before(model, chosen, reader, probe, answers, context.seed)
             if probe.in_text:
-                rows += told(model, chosen, levels, reader, probe, (*address, "others", name), **shared)
+                rows += told(model, chosen, levels, reader, probe, (*address, "others", name), texts, **shared)
         if updates is None:
             given = reader.answers(classifier, [example.texts for example in examples]).argmax(1)
             rows += of_classes(labels, given, facts["labels"], split="test", **shared)
@@ -155,11 +164,11 @@ def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, 
             own, after = asked.features, changes[id(asked.features)]
             columns = shared | {"split": level if updates is None else split(level, COURSE)}
             address = context.seed, context.name, "features", level
-            found_rows = correlated(*asked.left(asked.before, after), address, **columns)
+            found_rows = texts.placed(correlated(*asked.left(asked.before, after), address, **columns), own)
             if updates is not None:  # items have no `at`
                 found_rows = [row | {"at": float(updates)} for row in found_rows if "predictions" not in row]
             rows += found_rows
-            if first and asked.fixed is None:
+            if first and not (is_held_fixed(level) or is_untaught(level)):
                 rows += [
                     shared | {"split": split(level, REPLACED), "metric": feature.shown(), "value": value, "n": at}
                     for at, (feature, value) in enumerate(zip(own[:SHOWN], after.tolist(), strict=False), 1)
@@ -179,6 +188,24 @@ class Asked:
     def left(self, *distances) -> list:
         """Distances, [N] each, without what goes with what is held fixed."""
         return [of if self.fixed is None else without(of, self.fixed) for of in distances]
+
+
+class Texts:
+    """The texts of examples that have a parse, in order."""
+
+    def __init__(self, examples):
+        self.at = {id(text): row for row, text in enumerate(text for example in examples for text in example.parsed)}
+
+    def placed(self, rows, features) -> list[dict]:
+        """Rows and records of features, one item each, with the items of records at the places of their texts."""
+        places = [self.at[id(feature.text)] for feature in features]
+        return [self._placed(row, places) if "predictions" in row else row for row in rows]
+
+    def _placed(self, record, places):
+        lists = {name: np.full(len(self.at), np.nan, np.float32) for name in ("targets", "predictions")}
+        for name, values in lists.items():
+            values[places] = record[name]
+        return record | lists
 
 
 class Reader:
@@ -289,8 +316,9 @@ def _means(model, features, words, how, reader) -> np.ndarray:
 
 
 def nuisances(features, reader) -> np.ndarray:
-    """What distances go with even of initial weights, [N, 8]: of how many words and tokens the text is, as logarithm
-    and inverse, of how many tokens the word and its synonym are, whether of as many, and whether they are spelt alike.
+    """The form of words, with which distances go even of initial weights, [N, 10]: of how many words and tokens the
+    text is, as logarithm and inverse, of how many tokens the word and its synonym are, whether of as many, whether they
+    are spelt alike, and the part of speech, which decides about the query.
     """
     words = [len(feature.text.tree.words) for feature in features]
     texts = (
@@ -301,18 +329,23 @@ def nuisances(features, reader) -> np.ndarray:
     lengths = np.array([words, tokens], np.float64)
     spelt = spelling(features, reader.tokenizer)
     alike = [spelt.alike(feature.old, feature.new) for feature in features]
-    return np.stack([*np.log(lengths), *(1 / lengths), old, new, old != new, alike], 1)
+    kinds = [[feature.category == kind for feature in features] for kind in (NOUN, VERB)]
+    return np.stack([*np.log(lengths), *(1 / lengths), old, new, old != new, alike, *kinds], 1)
 
 
-def measured_before(model, chosen, reader, probe, answers) -> dict[str, Asked]:
-    """Level -> what the pre-trained model predicts of its features."""
-    levels = {}
+def measured_before(model, chosen, reader, probe, answers, seed) -> dict[str, Asked]:
+    """Level -> what the pre-trained model predicts of its features; seed: of initial weights."""
+    levels, untrained = {}, initial(model, seed) if probe.in_text else None
     for level, own in chosen.items():
+        new = [feature.new for feature in own]
+        fixed = nuisances(own, reader) if probe.in_text and level in WORDS else None
         for asked, how in _ways(level, probe).items():
-            levels[asked] = Asked(own, _means(model, own, [f.new for f in own], how, reader))
-        if probe.in_text and level in WORDS:
-            before = levels[in_text(level)].before
-            levels[held_fixed(in_text(level))] = Asked(own, before, nuisances(own, reader))
+            levels[asked] = whole = Asked(own, _means(model, own, new, how, reader))
+            if fixed is None:
+                continue
+            levels[held_fixed(asked)] = replace(whole, fixed=fixed)
+            levels[untaught(asked)] = by_chance = Asked(own, _means(untrained, own, new, how, reader))
+            levels[untaught(held_fixed(asked))] = replace(by_chance, fixed=fixed)
     if long := chosen.get(LONG):
         for level, kind in ((WITH, "with"), (MEANS, "means")):
             queries = [[sentence_query(kind, texts[f.text.side]) for texts in (f.example.texts, f.texts)] for f in long]
@@ -323,7 +356,7 @@ def measured_before(model, chosen, reader, probe, answers) -> dict[str, Asked]:
     return levels
 
 
-def told(model, chosen, levels, reader, probe, address, **columns) -> list[dict]:
+def told(model, chosen, levels, reader, probe, address, texts, **columns) -> list[dict]:
     """Rows and items `told` of the levels of words: 1 where the synonym lies nearer than another word, 1/2 where both
     lie as near. levels: as `measured_before` gives them, which has the distances of synonyms."""
     rows = []
@@ -336,5 +369,6 @@ def told(model, chosen, levels, reader, probe, address, **columns) -> list[dict]
         features, words = [own[row] for row in there], [words[row] for row in there]
         for asked, how in _ways(level, probe).items():
             farther = np.round(_means(model, features, words, how, reader) - levels[asked].before[there], 6)
-            rows += of_items((1 + np.sign(farther)) / 2, TOLD, split=split(asked, TOLD), **columns)
+            found = of_items((1 + np.sign(farther)) / 2, TOLD, split=split(asked, TOLD), **columns)
+            rows += texts.placed(found, features)
     return rows

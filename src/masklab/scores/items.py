@@ -4,11 +4,13 @@ A record is one test set answered by one measurement: its columns are those that
 `at`), the `metrics` of the rows that these outcomes explain, and `targets` and `predictions`, one number each per
 item, in the order of the test set. The value of such a row is its metric of these numbers, of two classes where none
 is above 1. Where an item's outcome is a number of its own (an exact match, the loss of a sequence, a minimal pair that
-is right), that is the prediction, the target is `OUTCOME`, and every metric is the mean.
+is right), that is the prediction, the target is `OUTCOME`, and every metric is the mean. An item of the test set that
+was not measured, such as a text in which there was no word to replace, is NaN in both.
 
 `resampled` gives a metric of test sets drawn again from the items, many at once.
 """
 
+import itertools
 from numbers import Integral
 from pathlib import Path
 
@@ -59,13 +61,16 @@ def resampled(metric: str, targets, predictions, counts) -> np.ndarray:
     """A metric of K answers to one test set, each under B weightings of its items, [K, B] float64.
 
     Args:
-        targets: [m], of the items; predictions: [K, m], such as those of K replicates.
+        targets: [m], of the items, NaN where one was not measured; predictions: [K, m], such as those of K replicates.
         counts: [B, m], how often each item was drawn; whole rows of 1 give the metric of the test set itself.
 
     A property of the test set keeps the value of the whole set: how many classes there are, and for `spearman`
     the ranks, which are weighted and not computed anew from the items drawn.
     """
     targets, predictions, counts = (np.asarray(values, np.float64) for values in (targets, predictions, counts))
+    if not (measured := ~np.isnan(targets)).all():
+        targets, predictions, counts = targets[measured], predictions[:, measured], counts[:, measured]
+        counts[counts.sum(1) == 0] = 1  # of none that was measured, all stand in
     if metric == "accuracy" and not _are_outcomes(targets):
         predictions = (predictions == targets).astype(np.float64)  # a mean, which is fast
     elif metric in CLASSES and not _are_outcomes(targets):
@@ -177,12 +182,17 @@ def check(table: pa.Table, where) -> None:
     for index, (targets, predictions) in enumerate(zip(*lengths, strict=True)):
         if targets != predictions or not targets:
             _refuse(table, index, where, f"{targets} targets and {predictions} predictions; one each per item")
-    for name, counts in zip(LISTS, lengths, strict=True):
-        values = pc.list_flatten(table[name])
-        bad = ~np.isfinite(values.to_numpy().astype(np.float32))  # what is missing has become a NaN
+    flat = {name: pc.list_flatten(table[name]).to_numpy().astype(np.float32) for name in LISTS}
+    left_out = np.logical_and(*map(np.isnan, flat.values())) if len(table) else np.zeros(0, bool)
+    ends = np.cumsum(lengths[0])
+    for name, values in flat.items():
+        bad = ~np.isfinite(values) & ~left_out  # what is missing has become a NaN
         if bad.any():
-            index = int(np.searchsorted(np.cumsum(counts), np.flatnonzero(bad)[0], side="right"))
+            index = int(np.searchsorted(ends, np.flatnonzero(bad)[0], side="right"))
             _refuse(table, index, where, f"{name} must be finite numbers")
+    for index, (begin, end) in enumerate(itertools.pairwise([0, *ends])):
+        if left_out[begin:end].all():
+            _refuse(table, index, where, "no item was measured")
     seen = set()
     for index, (*key, metrics) in enumerate(zip(*plain.values(), strict=True)):
         if not metrics or not all(metrics):

@@ -207,7 +207,7 @@ class ParaphrasedProbe(Finetuning):
     )
     in_text: bool = Field(
         False,
-        description="Words and phrases are also asked in their own text, by what is predicted for the word before and the one behind, and of words it is measured how often a synonym lies nearer than another word (`told`), and the correlation with length and spelling held fixed. Not in the paper.",
+        description="Words and phrases are also asked in their own text, by what is predicted for the word before and the one behind, and of words it is measured how often a synonym lies nearer than another word (`told`), the correlation with the form of words held fixed, and that of initial weights' distances. Not in the paper.",
     )
     examples: Count = Field(1000, description="Test examples, the first ones that have a parse.")
     query: str = Field(

@@ -41,11 +41,11 @@ LEVEL_LOOKS = {
     MEANS: {"color": "#0072B2", "marker": "D", "linestyle": (0, (4, 1.6))},
     EXAMPLE: {"color": "0.2", "marker": "P", "linestyle": (0, (1, 1.2))},
 }
-ENDINGS = ("", IN_TEXT, IN_TEXT + HELD)  # of levels: a row of axes each
+ENDINGS = ("", HELD, IN_TEXT, IN_TEXT + HELD)  # of levels: a row of axes each
 HOLLOW = {"fillstyle": "none", "linestyle": (0, (1, 2)), "alpha": 0.7}  # initial weights
-ASKED = "in its text: at the words beside the feature, each hidden in turn; above it, at the paper's queries"
+ASKED = "in its text: at the words beside the feature, each hidden in turn; else at the paper's queries"
 FIXED = (
-    "held fixed: how many words and tokens the text is, how many tokens the word and its synonym are, shared spelling"
+    "held fixed: numbers of words and of tokens of the text, the word and its synonym, shared spelling, part of speech"
 )
 OF_TEXT = "D_f0: distance of what is predicted at the queries' masks, before fine-tuning; D_f: change of the prediction"
 SAID = "D_f0: distance before fine-tuning, at `a [MASK]` and `b [MASK]`; D_f: change of the prediction, b in place of a"
@@ -128,7 +128,7 @@ def text(results, chosen):
     """Figure 4: a row per recipe and task, over the updates of fine-tuning and over training examples.
 
     Beside the curve of each level, hollow, stands that of initial weights, fine-tuned alike. What was asked in the text
-    itself has a row of its own, and what is left of it with length and spelling held fixed another one.
+    itself has a row of its own, and so has what is left of each with the form of words held fixed.
     """
     called = {recipe: label for label, recipe in results.view.labelled().items()}
     asked = {
@@ -152,9 +152,9 @@ def text(results, chosen):
             examples_axis(axes, sizes := sorted(there["x"].unique()))
             axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{scale_of(sizes)}")
         of = style.plain(f"{called[recipe]}, {tasks[task]}") + "\n" if len(chosen) > 1 else ""
-        row[0].set_ylabel(f"{of}Correlation of $D_f$ with $D_{{f_0}}$" + ending.replace(HELD, f"\n{HELD[2:]}"))
+        row[0].set_ylabel(f"{of}Correlation of $D_f$ with $D_{{f_0}}$" + ending.replace(", ", "\n", 1))
     endings = {ending for *_, ending in asked}
-    said = [OF_TEXT, *([ASKED] if IN_TEXT in endings else ()), *([FIXED] if IN_TEXT + HELD in endings else ())]
+    said = [OF_TEXT, *([ASKED] if IN_TEXT in endings else ()), *([FIXED] if HELD in endings else ())]
     said += ["updates: on the largest set"] if AXES[0] in axes_there else []
     _finish(figure, grid, data, looks, "; ".join(said))
     order = "recipe label task level axis x value low high spread replicates items n"

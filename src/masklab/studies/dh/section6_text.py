@@ -11,6 +11,7 @@ from masklab.phrases import (
     EXAMPLE,
     HELD,
     IN_TEXT,
+    LEVELS,
     LONG,
     MEANS,
     SHORT,
@@ -23,6 +24,7 @@ from masklab.phrases import (
     is_held_fixed,
     is_in_text,
     split,
+    untaught,
 )
 from masklab.scores.reading import Reading, nulls_of
 from masklab.scores.view import View
@@ -32,6 +34,7 @@ SECTION = "6.4"
 OWN = "not in the paper"  # section of claims that are MaskLab's
 TEST = "test"
 NEARER = "synonyms nearer than other words"
+UNTRAINED = "correlation with the distance of initial weights"
 
 
 def levels_of(probe: dict) -> tuple[str, ...]:
@@ -42,13 +45,19 @@ def levels_of(probe: dict) -> tuple[str, ...]:
     if not probe["in_text"]:
         return (*words, *phrases, *sentences)
     asked = tuple(map(in_text, (*words, *phrases)))
-    return (*words, *phrases, *sentences, *asked, *(held_fixed(in_text(level)) for level in words))
+    fixed = tuple(held_fixed(level) for level in (*words, *map(in_text, words)))
+    return (*words, *phrases, *sentences, *asked, *fixed)
 
 
 def told_of(level: str, probe: dict) -> str | None:
     """The split that says how often synonyms of a level were told from other words; None: it is not measured."""
     asked = level.removesuffix(HELD)
     return split(asked, TOLD) if probe["in_text"] and asked.removesuffix(IN_TEXT) in WORDS else None
+
+
+def untaught_of(level: str, probe: dict) -> str | None:
+    """The split of the same words, asked of initial weights before fine-tuning; None: it is not measured."""
+    return None if told_of(level, probe) is None else untaught(level)
 
 
 def measured(view: View) -> list[tuple[str, str, dict]]:
@@ -97,6 +106,9 @@ def numbers(view: View):
             ):
                 number = _reading(recipe, task, level, metric, sizes="largest")
                 rows.setdefault(task, {}).setdefault(f"{level}: {said}", {})[called[recipe]] = number
+            if at := untaught_of(level, probe):
+                number = _reading(recipe, task, at, sizes="largest")
+                rows[task].setdefault(f"{level}: {UNTRAINED}", {})[called[recipe]] = number
             at = told_of(level, probe)
             if at and not is_held_fixed(level):
                 number = _reading(recipe, task, at, TOLD, sizes="largest")
@@ -135,7 +147,7 @@ def claims(view: View) -> list[Claim]:
         own = {level: _reading(recipe, task, level) for level in levels_of(probe)}
         for level, reading in own.items():
             name, said = level.replace(", ", "-").replace(" ", "-"), f"({level})"
-            section = OWN if is_in_text(level) else SECTION
+            section = OWN if is_in_text(level) or is_held_fixed(level) else SECTION
             known_here, whole = known, not is_held_fixed(level)
             if (knows := _knows(recipe, task, level, probe, view)) is not None:
                 more, than = knows
@@ -148,16 +160,20 @@ def claims(view: View) -> list[Claim]:
                 allowed.append(
                     Claim(f"low-{name}{tag}", section, "phrases", f"{low} {said}", effect, "below 0", **known_here)
                 )
-            if held_fixed(level) in own:  # any network minds length and spelling: what remains is asked without them
+            if is_in_text(level) and held_fixed(level) in own:  # any network minds the form of words there
                 continue
             last = reading.of(recipe, sizes="largest")
             allowed.append(Claim(f"remains-{name}{tag}", section, "phrases", f"{remains} {said}", last, **known_here))
             null = nulls_of(last, view).get("untrained")
-            if null is not None:  # any network answers like inputs alike
+            if null is not None and whole:  # any network answers like inputs alike
                 since = f"{remains} {said} (it is higher than that of initial weights)"
                 more = difference(last, null)
                 allowed.append(Claim(f"remains-{name}-learned{tag}", section, "phrases", since, more, **known_here))
-        if len(salient := [level for level in own if not is_drawn(level) and not is_in_text(level)]) > 1:
+            if not whole and (at := untaught_of(level, probe)):
+                since = f"{remains} {said} (it is higher than with the D_f0 of initial weights, of the same words)"
+                more = difference(last, _reading(recipe, task, at, sizes="largest"))
+                allowed.append(Claim(f"remains-{name}-taught{tag}", section, "phrases", since, more, **known_here))
+        if len(salient := [level for level in LEVELS if level in own]) > 1:
             first, *_, last = salient
             effect = difference(own[last], own[first])
             allowed.append(Claim(f"higher{tag}", SECTION, "phrases", f"{higher} ({last}, {first})", effect, **known))
