@@ -68,12 +68,14 @@ def test_others_are_spelt_like_the_word_where_its_synonym_is():
         {"kitty", "cats", "dogs", "catty"},
         {"kits"},
     ]
-    assert spelling(features, tokenizer).alike("KIT", "Kits")
+    assert spelling(features, tokenizer).shared("KIT", "Kits") == (1, False)
 
 
 def test_words_that_begin_alike_are_spelt_alike(tokenizer):
     words = Spelling(["dog", "dogs", "hound", "hounds"], tokenizer)
-    assert words.alike("hounds", "hound") and not words.alike("dogs", "dog")  # a piece each; four letters, and three
+    assert words.shared("hounds", "hound") == (0, True)  # a piece each, that begin with four letters ...
+    assert words.shared("dogs", "dog") == (0, False)  # ... and with three
+    assert words.shared("Dogs", "dogs") == (1, True)
 
 
 def test_without_the_tree_s_categories_the_tag_decides(tokenizer):

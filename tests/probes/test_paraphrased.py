@@ -269,7 +269,7 @@ def test_the_form_of_words_is_held_fixed(given, monkeypatch):
             lengths.append((len(re.findall(r"\w+|\.", text)), len(content_ids(tokenizer, [text])[0])))
             pieces.append([len(tokens[0]), len(tokens[1]), len(tokens[0]) != len(tokens[1])])
             kinds.append([feature.category == "noun", feature.category == "verb"])
-            alike.append(bool({*tokens[0]} & {*tokens[1]}) or old[:4] == new[:4])
+            alike.append([len({*tokens[0]} & {*tokens[1]}), old[:4] == new[:4]])
         lengths = np.array(lengths, float).T
         whole, held = records[way(level)], records[held_fixed(way(level))]
         columns = [
@@ -279,7 +279,7 @@ def test_the_form_of_words_is_held_fixed(given, monkeypatch):
             *(1 / lengths),
             *np.transpose(pieces),
             *np.transpose(kinds),
-            alike,
+            *np.transpose(alike),
         ]
         before, after, *fixed = np.array([np.asarray(column, float) for column in columns])
         fixed = np.stack([np.ones(len(alike)), *fixed], 1)

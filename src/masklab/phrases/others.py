@@ -1,8 +1,8 @@
 """Other words in the place of a word's synonym, drawn from the synonyms of others: does a distance tell the two apart?
 
-What comes in the place of a synonym is of the same part of speech and inflection and as many tokens, and is spelt like
-the word only if the synonym is, so that neither grammar nor length nor spelling tells the two apart. Of a hundred one
-or so is a synonym after all, in another sense. This is not in Chiang and Yogatama (2023).
+What comes in the place of a synonym is of the same part of speech and inflection and as many tokens, and is spelt as
+much like the word as the synonym is, so that neither grammar nor length nor spelling tells the two apart. Of a hundred
+one or so is a synonym after all, in another sense. This is not in Chiang and Yogatama (2023).
 """
 
 from collections import defaultdict
@@ -13,17 +13,17 @@ BEGINNING = 4  # letters
 
 
 class Spelling:
-    """Which of some words are spelt alike: they share a token of the model or their first four letters."""
+    """How far some words are spelt alike: how many tokens of the model they share, and whether their first letters."""
 
     def __init__(self, words, tokenizer):
         words = sorted({word.lower() for word in words})
         ids = content_ids(tokenizer, [f" {word}" for word in words]) if words else ()
         self.tokens = {word: frozenset(own) for word, own in zip(words, ids, strict=True)}
 
-    def alike(self, one: str, two: str) -> bool:
-        """Whether two of the words are spelt alike, whatever their case."""
+    def shared(self, one: str, two: str) -> tuple[int, bool]:
+        """(tokens that two of the words share, whether they begin with the same four letters), whatever their case."""
         one, two = one.lower(), two.lower()
-        return one[:BEGINNING] == two[:BEGINNING] or not self.tokens[one].isdisjoint(self.tokens[two])
+        return len(self.tokens[one] & self.tokens[two]), one[:BEGINNING] == two[:BEGINNING]
 
 
 def spelling(features, tokenizer) -> Spelling:
@@ -46,11 +46,11 @@ def others(features, tokenizer, rng) -> list[str | None]:
     found = []
     for feature, kind in zip(features, kinds, strict=True):
         old = feature.old.lower()
-        like = spelt.alike(old, feature.new)
+        like = spelt.shared(old, feature.new)
         options = [
             new
             for new in of_kind[kind]
-            if new.lower() != old and new.lower() not in synonyms[old] and spelt.alike(old, new) == like
+            if new.lower() != old and new.lower() not in synonyms[old] and spelt.shared(old, new) == like
         ]
         found.append(options[int(rng.integers(len(options)))] if options else None)
     return found

@@ -316,9 +316,9 @@ def _means(model, features, words, how, reader) -> np.ndarray:
 
 
 def nuisances(features, reader) -> np.ndarray:
-    """The form of words, with which distances go even of initial weights, [N, 10]: of how many words and tokens the
-    text is, as logarithm and inverse, of how many tokens the word and its synonym are, whether of as many, whether they
-    are spelt alike, and the part of speech, which decides about the query.
+    """The form of words, with which distances go even of initial weights, [N, 11]: of how many words and tokens the
+    text is, as logarithm and inverse, of how many tokens the word and its synonym are, whether of as many, what
+    spelling they share, and the part of speech, which decides about the query.
     """
     words = [len(feature.text.tree.words) for feature in features]
     texts = (
@@ -328,9 +328,9 @@ def nuisances(features, reader) -> np.ndarray:
     tokens, old, new = (np.array([*map(len, content_ids(reader.tokenizer, [*of]))]) for of in texts)
     lengths = np.array([words, tokens], np.float64)
     spelt = spelling(features, reader.tokenizer)
-    alike = [spelt.alike(feature.old, feature.new) for feature in features]
+    shared = np.transpose([spelt.shared(feature.old, feature.new) for feature in features])
     kinds = [[feature.category == kind for feature in features] for kind in (NOUN, VERB)]
-    return np.stack([*np.log(lengths), *(1 / lengths), old, new, old != new, alike, *kinds], 1)
+    return np.stack([*np.log(lengths), *(1 / lengths), old, new, old != new, *shared, *kinds], 1)
 
 
 def measured_before(model, chosen, reader, probe, answers, seed) -> dict[str, Asked]:
