@@ -4,7 +4,7 @@ A study has it for any recipe that such a probe measures: a model pre-trained he
 """
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Sum, difference
+from masklab.claims.effects import Sum, difference, less
 from masklab.errors import MaskLabError
 from masklab.phrases import (
     COURSE,
@@ -132,6 +132,20 @@ def _knows(recipe, task, level, probe, view):
     return (Sum(((1.0, told),), 0.5), "a guess") if null is None else (difference(told, null), "initial weights")
 
 
+def _taught(own, others, view):
+    """(what is claimed, effect): a correlation is higher with a model's own D_f0 than with that of initial weights, of
+    the same words and with the same D_f.
+
+    A fine-tuned network minds what it minded before, whether it had learned anything or not: initial weights, too, go
+    with their own D_f0 more than with that of others. Where these are measured, it has to be more by more than that.
+    """
+    said, more = "it is higher than with the D_f0 of initial weights, of the same words", difference(own, others)
+    nulls = [nulls_of(reading, view).get("untrained") for reading in (own, others)]
+    if None in nulls:
+        return said, more
+    return f"{said}, by more than that of initial weights is", less(more, difference(*nulls))
+
+
 def claims(view: View) -> list[Claim]:
     """What section 6.4 says of each recipe and task."""
     try:
@@ -170,9 +184,9 @@ def claims(view: View) -> list[Claim]:
                 more = difference(last, null)
                 allowed.append(Claim(f"remains-{name}-learned{tag}", section, "phrases", since, more, **known_here))
             if not whole and (at := untaught_of(level, probe)):
-                since = f"{remains} {said} (it is higher than with the D_f0 of initial weights, of the same words)"
-                more = difference(last, _reading(recipe, task, at, sizes="largest"))
-                allowed.append(Claim(f"remains-{name}-taught{tag}", section, "phrases", since, more, **known_here))
+                since, more = _taught(last, _reading(recipe, task, at, sizes="largest"), view)
+                words = f"{remains} {said} ({since})"
+                allowed.append(Claim(f"remains-{name}-taught{tag}", section, "phrases", words, more, **known_here))
         if len(salient := [level for level in LEVELS if level in own]) > 1:
             first, *_, last = salient
             effect = difference(own[last], own[first])
