@@ -56,7 +56,6 @@ def test_what_was_killed_midway_goes_on_to_the_same_vectors(tmp_path, monkeypatc
     wanted, facts = train(store, 2 * N + 5, settings(), "e", 1)
     monkeypatch.setattr(embeddings, "BLOCK", 300)
     monkeypatch.setattr("masklab.jobs.midway.EVERY", 0.0)
-    monkeypatch.setattr("masklab.jobs.midway.SHARE", 1e9)
     told, found = [], None
 
     def tell(share):

@@ -105,7 +105,6 @@ def test_resumes_at_the_next_fine_tuning(context, tmp_path, monkeypatch):
 def test_a_fine_tuning_that_was_killed_midway_goes_on_where_it_was(stacked, context, tmp_path, monkeypatch):
     """The same rows, whichever loop it is; no state is left behind, and it does not begin anew."""
     monkeypatch.setattr("masklab.jobs.midway.EVERY", 0.0)
-    monkeypatch.setattr("masklab.jobs.midway.SHARE", 1e9)
     if not stacked:
         monkeypatch.setattr("masklab.probes.finetune.supports", lambda *_: False)
     hard = PROBE.model_copy(update={"lr": 5e-4, "epochs": 2})

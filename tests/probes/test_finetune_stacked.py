@@ -103,7 +103,6 @@ def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, posi
 def test_killed_midway_courses_end_with_the_same_weights(make_checkpoint, tmp_path, monkeypatch, stacked, precision):
     """Killed after every few updates: before the first evaluation, between two, and when some have left."""
     monkeypatch.setattr("masklab.jobs.midway.EVERY", 0.0)
-    monkeypatch.setattr("masklab.jobs.midway.SHARE", 1e9)
     pretrained = load_checkpoint(make_checkpoint("absolute"))
     for module in pretrained.modules():
         module.p = 0.1

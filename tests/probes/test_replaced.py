@@ -169,7 +169,6 @@ def test_resumes_with_what_was_kept(world, rows, tmp_path):
 def test_a_fine_tuning_that_was_killed_midway_goes_on_where_it_was(world, rows, tmp_path, monkeypatch):
     """In the last size, after the others had been fine-tuned: their weights, and those on the way, are as they were."""
     monkeypatch.setattr("masklab.jobs.midway.EVERY", 0.0)
-    monkeypatch.setattr("masklab.jobs.midway.SHARE", 1e9)
     state, told = tmp_path / "state", []
 
     def kill(done, total, note):

@@ -16,12 +16,12 @@ class Midway:
 
     name: what is under way. tell: called with the share of the updates that are made, 0 to 1; None: nobody asks.
     file: where the state is kept, None: nowhere. made_of: all that it depends on, JSON-able, unless the file's name
-    says it.
+    says it. every: seconds between two states, None: `EVERY`; 0 keeps each.
     """
 
-    def __init__(self, name: str = "", tell=None, file=None, made_of=None):
+    def __init__(self, name: str = "", tell=None, file=None, made_of=None, every: float | None = None):
         self.name, self.tell, self.file = name, tell, None if file is None else Path(file)
-        self.made_of = made_of or {}
+        self.made_of, self.every = made_of or {}, EVERY if every is None else every
         self.clock, self.cost = time.monotonic(), 0.0
 
     def begun(self) -> saved.Saved | None:
@@ -35,7 +35,7 @@ class Midway:
         """So many updates are made of so many; state(): (tensors by name, facts) that `begun` is to give."""
         if self.tell is not None:
             self.tell(updates / of)
-        if self.file is None or time.monotonic() - self.clock < max(EVERY, self.cost / SHARE):
+        if self.file is None or time.monotonic() - self.clock < (self.every and max(self.every, self.cost / SHARE)):
             return
         began = time.monotonic()
         tensors, facts = state()

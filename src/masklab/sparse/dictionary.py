@@ -3,8 +3,6 @@
 min over D with columns of norm <= 1 of the mean over x of min over a >= 0 of 1/2 |x - D a|^2 + penalty |a|_1
 """
 
-import logging
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +12,10 @@ from torch.nn import functional as F
 
 from masklab import rng
 from masklab.errors import MaskLabError
-from masklab.jobs import saved
+from masklab.jobs.midway import Midway
 from masklab.sparse import spams_backend
 from masklab.sparse.lasso import Dictionary, lasso
 
-log = logging.getLogger("masklab")
 BACKENDS = ("torch", "spams")
 BLOCK = 128  # atoms whose gradients are formed by one matrix product
 UNUSED = 1e-6  # mean squared coefficient below which an atom counts as unused (SPAMS: the same)
@@ -71,12 +68,13 @@ def learn(
         return spams_backend.train(x[order], start, penalty, iterations, batch_size, threads)
     settings = {"shape": list(x.shape), "atoms": atoms, "penalty": penalty, "iterations": iterations}
     settings |= {"batch_size": batch_size, "seed": seed, **(fingerprint or {})}
-    state = _State(state_folder, settings, save_seconds)
+    file = None if state_folder is None else Path(state_folder) / "learning.safetensors"
+    midway = Midway("dictionary", None, file, settings, save_seconds)
     device = torch.device(device or x.device)
     d_t, a, b, first = start.T.contiguous(), torch.zeros(atoms, atoms), torch.zeros(atoms, x.shape[1]), 0
-    if found := state.load():
-        (d_t, a, b), first = found
-        log.info("going on after iteration %d", first)
+    if (found := midway.begun()) is not None:
+        d_t, a, b = (found.tensors[name] for name in ("d_t", "a", "b"))
+        first = found.facts["updates"]
     d_t, a, b = d_t.to(device), a.to(device), b.to(device)
     for i in range(first, iterations):
         batch = x[_batch(i, len(x), batch_size, seed)].to(device)
@@ -90,7 +88,7 @@ def learn(
             _replace(d_t, a, b, dictionary.gram, batch, rng.generator(seed, "dictionary", "replace", i))
         _update(d_t, a, b)
         if i + 1 < iterations:
-            state.save((d_t, a, b), i + 1)
+            midway.after(i + 1, iterations, lambda: ({"d_t": d_t, "a": a, "b": b}, {}))
         if progress:
             progress(i + 1, iterations)
     return d_t.T.cpu().contiguous()
@@ -199,21 +197,3 @@ def _replace(d_t, a, b, gram, batch, generator) -> None:
     drawn = torch.from_numpy(generator.permutation(len(batch))[: len(rows)]).to(batch.device)
     d_t[rows] = batch[drawn]
     a[rows], a[:, rows], b[rows] = 0, 0, 0
-
-
-class _State:
-    """The state of an interrupted `learn`: D^T, A, B and the number of iterations done."""
-
-    def __init__(self, folder, made_of, seconds):
-        self.path = None if folder is None else Path(folder) / "learning.safetensors"
-        self.made_of, self.seconds, self.last = made_of, seconds, time.monotonic()
-
-    def load(self):
-        found = None if self.path is None else saved.load(self.path, self.made_of)
-        return found and (tuple(found.tensors[name] for name in ("d_t", "a", "b")), found.facts["done"])
-
-    def save(self, tensors, done):
-        if self.path is None or time.monotonic() - self.last < self.seconds:
-            return
-        saved.attempt(self.path, dict(zip(("d_t", "a", "b"), tensors, strict=True)), self.made_of, done=done)
-        self.last = time.monotonic()
