@@ -187,7 +187,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "sparse/dictionary.py": {
         "order = codes.indices.argsort(stable=False)": "the order of a sum's terms",
         "if scale < UNUSED:": "no number of 32 bits is 1e-6",
-        "if self.path is None or time.monotonic() - self.last <= self.seconds:": "no two moments are the same",
     },
     "claims/power.py": {
         "return power_of_least(count, several) > POWER": "no power is .8 to the last digit",
