@@ -91,6 +91,8 @@ def folder(tmp_path_factory):
         (folder / name).write_text(lay_down(text, folder))
         if code := re.search(r"^code: (\S+)$", text, re.M):
             (folder / code[1]).write_text("".join(text for kind, text in blocks(page) if kind == "python"))
+    for text in (text for page in PAGES for kind, text in blocks(page) if kind == "snakemake"):
+        (folder / re.match(r"# (\S+)", text)[1]).write_text(text.replace("/home/you/masklab", str(ROOT)))
     return folder
 
 

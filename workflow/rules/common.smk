@@ -2,8 +2,10 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(workflow.basedir, "src")))
-sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
+# Not `basedir`, which is the folder of another Snakefile where one includes this one.
+checkout = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
+sys.path.insert(0, str(checkout / "src"))
+sys.path.insert(0, str(checkout / "workflow"))
 
 import inside_snakemake
 import side_by_side

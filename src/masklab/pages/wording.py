@@ -11,7 +11,7 @@ def options(snakefile=None, configfiles=(), values=()) -> str:
     Files are written relative to the current folder where they lie in it. snakefile: None where Snakemake finds it.
     """
     words = []
-    if snakefile is not None and Path(snakefile).resolve().parent != Path.cwd():
+    if snakefile is not None and Path(snakefile).resolve() not in (Path.cwd() / "Snakefile", Path.cwd() / "snakefile"):
         words += ["--snakefile", _shown(snakefile)]
     words += ["--configfile", *map(_shown, configfiles)] if configfiles else []
     words += ["--config", *map(str, values)] if values else []
