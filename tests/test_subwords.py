@@ -98,6 +98,21 @@ def test_mask_in_text_leaves_no_lone_word_mark(tokenizer):
     assert tokenizer.encode("she picked a [MASK]").ids[-2] == MASK
 
 
+@pytest.mark.parametrize(("kind", "lowercase"), [("unigram", False), ("unigram", True), ("bpe", False),
+                                                 ("wordpiece", False)])  # fmt: skip
+def test_special_tokens_that_a_corpus_spells_have_one_id_each(tmp_path, kind, lowercase):
+    """WikiText has <unk> for every rare word; Unigram made a piece of it, with an id of its own, or another's."""
+    spelt = [f"{text} {special} ({special}). <UNK>" for text, special in zip(sentences(), itertools.cycle(SPECIALS))]
+    made = train(spelt, 150, kind, lowercase)
+    save_tokenizer(made, tmp_path / "tokenizer", 64)
+    for own in (made, load_tokenizer(tmp_path / "tokenizer")):
+        names = [own.id_to_token(number) for number in range(own.get_vocab_size())]
+        assert len(set(names)) == len(names) and names[: len(SPECIALS)] == list(SPECIALS)
+        assert [own.token_to_id(special) for special in SPECIALS] == [CLS, SEP, UNK, PAD, MASK]
+        text = own.encode("the <unk> dog", add_special_tokens=False)
+        assert text.ids.count(UNK) == 1 and text.tokens.count("<unk>") == 1
+
+
 def test_line_endings_become_no_piece():
     pieces = vocabulary(train((line + "\n" for line in sentences()), 60))
     assert not any("\n" in piece for piece, _ in pieces)

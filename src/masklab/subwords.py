@@ -106,14 +106,17 @@ def _train_unigram(tokenizer, lines, vocab_size, running):
     else:
         counts = Counter(word for line in lines for word in _words(tokenizer, line))
         again = [word.removeprefix("▁") + END for word, count in counts.items() if count > 1]
+    trainee = Tokenizer(models.Unigram())
+    trainee.normalizer, trainee.pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
     try:
-        tokenizer.train_from_iterator([*lines, *again], _trainer("unigram", vocab_size + bool(again), special_tokens()))
+        trainee.train_from_iterator([*lines, *again], _trainer("unigram", vocab_size + bool(again), special_tokens()))
     except Exception as error:  # the library raises bare Exception
         if "not large enough" not in str(error):
             raise
         raise _too_small(vocab_size) from None
-    pieces = _canonical(json.loads(tokenizer.to_str())["model"]["vocab"])
+    pieces = _canonical(json.loads(trainee.to_str())["model"]["vocab"])
     tokenizer.model = models.Unigram([piece for piece in pieces if END not in piece[0]], UNK, False)
+    tokenizer.add_special_tokens(special_tokens())
 
 
 def _train_wordpiece(tokenizer, lines, vocab_size):
@@ -163,9 +166,11 @@ def _canonical(pieces):
 
     The trainer walks its word counts in an order that changes from run to run. The pieces it finds do not depend on
     it, but sums differ in their last bits, ties come out in any order, and characters that lost their piece get the
-    scores min, min + 1e-4, min + 2e-4, ... in any order.
+    scores min, min + 1e-4, min + 2e-4, ... in any order. What spells a special token, as WikiText's <unk> does, is no
+    piece as well: it is that token.
     """
     specials, rest = pieces[: len(SPECIALS)], [(piece, round(score, 6)) for piece, score in pieces[len(SPECIALS) :]]
+    rest = [(piece, score) for piece, score in rest if piece not in SPECIALS]
     lowest = min(score for _, score in rest)
     readded, steps = [], 0  # characters on the ladder of such scores, and its steps seen so far
     for piece, score in sorted(rest, key=lambda item: item[1]):

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from masklab.config import data
 from masklab.config.sources import expand
 from masklab.corpora import generate
 from masklab.errors import MaskLabError
@@ -16,7 +17,7 @@ from masklab.foreign_tokenizers import renumbered
 from masklab.plan.graph import opened
 from masklab.subwords import train
 from masklab.tasks import build
-from masklab.tasks.label_files import label_files
+from masklab.tasks.label_files import label_files, read_rows
 from masklab.tokenizers import save_tokenizer
 
 WORDS = "the cat sees a dog that runs far from here\n"
@@ -251,6 +252,16 @@ def test_rows_that_are_not_kept_may_be_anything(tmp_path, monkeypatch):
     assert [note for note in opened(["my.yaml"]).notices if "tasks.mine" in note] == []
     splits, _ = label_files(opened(["my.yaml"]).config.tasks["mine"], "mine", 1)
     assert splits["test"]["text_a"].tolist() == ["a b"]
+
+
+@pytest.mark.parametrize(("file", "between"), [("a.tsv", "\t"), ("a.csv", ",")])
+def test_lines_of_blanks_are_passed_over_as_the_job_does(file, between, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [["label", "sentence"], ["0", "a film"], ["   "], ["1", "the film"], [""], ["0", "no film"], ["  "]]
+    table = "".join(between.join(row) + "\n" for row in rows)
+    lay_down(*labels({file: table}, train=file, valid=file), tmp_path)
+    assert data.table(file).rows == read_rows(file).to_dict("records")
+    assert "mine" in opened(["my.yaml"]).config.tasks
 
 
 BOOK = "a text of many words " * 7000

@@ -435,12 +435,25 @@ def test_what_a_function_of_ones_own_returns_is_checked(section, returned, messa
             "pa.table({'symbols': column([0, 1], [2])})",
             "symbols with their names, by `masklab.symbols.column` and `with_header` (got valid: names: 'none')",
         ),
+        (
+            "with_header(pa.table({'symbols': column([0, 1, 2], [1, 2])}), ['a', 'b'])",
+            "symbols that have a name, 0 to 1 (got valid: row 2: 2)",
+        ),
+        (  # -1 in 16 bits; its token id had wrapped around to that of [MASK]
+            "with_header(pa.table({'symbols': column(np.array([0, -1]), [1, 1])}), ['a', 'b'])",
+            "symbols that have a name, 0 to 1 (got valid: row 2: 65535)",
+        ),
+        (
+            "with_header(pa.table({'symbols': pa.array([[0], None], pa.list_(pa.uint16()))}), ['a', 'b'])",
+            "symbols that have a name, 0 to 1 (got valid: row 2: None)",
+        ),
     ],
 )
 def test_what_a_corpus_of_ones_own_holds_is_looked_at(valid, message):
     """What reads it fails later, and says nothing of the file that made it."""
     Path("code/mine.py").write_text(
-        "import pyarrow as pa\nfrom masklab.config import kinds\nfrom masklab.symbols import column, with_header\n\n\n"
+        "import numpy as np\nimport pyarrow as pa\nfrom masklab.config import kinds\n"
+        "from masklab.symbols import column, with_header\n\n\n"
         "texts = pa.table({'text': ['a']})\n"
         "symbols = with_header(pa.table({'symbols': column([0, 1], [2])}), ['a', 'b'])\n"
         f"def made(config, name, seed):\n    return dict(train=texts, valid={valid}, test=symbols)\n\n\n"

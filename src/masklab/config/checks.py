@@ -30,6 +30,7 @@ from masklab.config.schema.tasks import Phenomenon
 from masklab.errors import MaskLabError
 
 MOST_WORDS, MOST_CHAINS = 65530, 256  # of corpora of symbols, whose numbers are of 16 and 8 bits
+MOST_HIDDEN = 1 << 16  # what stands behind words, in 16 bits, too
 PHENOMENA = get_args(Phenomenon)  # of generated minimal pairs
 
 
@@ -81,7 +82,7 @@ def _check_corpus(config, name, corpus):
 
 
 def _check_numbered(config, where, corpus):
-    """No more words than can be numbered; else this is said when all sentences have been drawn."""
+    """No more words than can be numbered; else this is said when all sentences have been drawn, or never."""
     key, law = named_law(corpus) or ("vocabulary", None)
     law, named = law_entry(config, corpus), f"{law!r} has " if isinstance(law, str) else ""
     words = corpus.vocabulary if law is None else words_of(law)
@@ -89,6 +90,10 @@ def _check_numbered(config, where, corpus):
         raise MaskLabError(f"config: {where}.{key}: {named}{words} words; at most {MOST_WORDS} can be numbered")
     if key == "chains" and law.chains > MOST_CHAINS:
         raise MaskLabError(f"config: {where}.{key}: {named}{law.chains} chains; at most {MOST_CHAINS} can be numbered")
+    hidden = {"chains": (2 * getattr(law, "synsets", 0), "features"), "hmm": (getattr(law, "states", 0), "states")}
+    count, what = hidden.get(key, (0, ""))
+    if count > MOST_HIDDEN:
+        raise MaskLabError(f"config: {where}.{key}: {named}{count} {what}; at most {MOST_HIDDEN} can be numbered")
 
 
 def _check_tokenizer(config, name, tokenizer):

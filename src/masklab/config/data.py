@@ -132,7 +132,7 @@ def table(file: str, columns=None) -> Table:
         return Table(list(dict.fromkeys(key for row in rows for key in row)), rows, whole)
     # a TSV quotes nothing, and a lone CR within a line of it is text
     cells = [text.rstrip("\r").split("\t") for text in texts] if kind == ".tsv" else csv_cells(file, texts)
-    cells = [row for row in cells if row and row != [""]]
+    cells = [row for row in cells if len(row) > 1 or "".join(row).strip(" \t")]  # jobs pass over lines of blanks, too
     if not whole and kind == ".csv":
         cells = cells[:-1]  # may be cut in a quoted text of several lines
     names = columns if columns is not None else cells[0] if cells else []

@@ -154,9 +154,10 @@ def around_hole(tokenizer, texts: list[tuple[str, str]]) -> list[tuple[list[int]
     """(ids before, ids after) a missing word, of the texts on both sides of it: cut as around a word in its place.
 
     What follows it at once ("." or "'s") begins no word, and what follows it after a space does, however the tokenizer
-    cuts the beginning of a text.
+    cuts the beginning of a text. Blanks at its end, such as the line ending of a block of YAML, are no part of a text.
     """
-    glued, rest = zip(*((after.partition(" ")[0], after.partition(" ")[2]) for _, after in texts), strict=True)
+    behind = [after.rstrip().partition(" ") for _, after in texts]
+    glued, rest = [first for first, _, _ in behind], [others for _, _, others in behind]
     before = content_ids(tokenizer, [text.rstrip() for text, _ in texts])
     after = content_ids(tokenizer, [f" {text}" if text else "" for text in rest])
     first = {text: _glued_ids(tokenizer, text) for text in set(glued)}
@@ -168,7 +169,7 @@ def _glued_ids(tokenizer, text: str) -> list[int]:
     text = tokenizer.normalizer.normalize_str(text) if tokenizer.normalizer and text else text
     cut = tokenizer.pre_tokenizer.pre_tokenize_str(text) if tokenizer.pre_tokenizer and text else [(text, None)]
     pieces = [piece for piece, _ in cut]
-    if text and text[0] not in MARKS:
+    if pieces and text[:1] not in MARKS:  # of blanks alone WordPiece has none
         pieces[0] = pieces[0].lstrip(MARKS)
     return of_text([token.id for piece in pieces if piece for token in tokenizer.model.tokenize(piece)])
 
