@@ -239,6 +239,21 @@ def test_a_card_says_that_a_masked_autoencoder_predicts_through_its_decoder(engl
         assert said in text and "pipeline_tag: feature-extraction" in text and "fill-mask" not in text
 
 
+def test_a_card_of_the_full_width_names_no_decoder_that_is_not_beside_it(english, tmp_path):
+    """The head of the decoder has no row for the latent properties, so that it is not written with them."""
+    encoder = Encoder(layers=1, hidden=16, heads=2, max_positions=40, decoder={"layers": 1})
+    one = make_run(english, encoder, tmp_path, objective=Objective(mae=1, mlsm=1), steps=4)
+    one = dataclasses.replace(one, dictionary_config=Dictionary(model="m@4", layer=1, atoms=16))
+    step, metadata = tmp_path / "step-4", {"model": "m", "step": 4, "config": one.resolved()}
+    model = MaskedLM(encoder, 500, 16)
+    save_checkpoint(model, step, tokenizer_folder=english / "tokenizer", metadata=metadata, keep_decoder=True)
+    for full_width, said in ((False, "which lies in decoder.safetensors;"), (True, "which is left out;")):
+        folder = tmp_path / f"out-{full_width}"
+        export(str(step), folder, full_width=full_width)
+        assert (folder / "decoder.safetensors").is_file() is not full_width
+        assert said in (folder / "README.md").read_text()
+
+
 def test_a_folder_is_of_the_run_that_it_lies_in(results, tmp_path):
     """Whatever run was named, or none: its recipes may have the same names."""
     unnamed, mine = tmp_path / "results", tmp_path / "results" / "mine"

@@ -212,7 +212,8 @@ def card(step: Path, results, full_width: bool = False) -> str:
     elif (step / "latent.safetensors").is_file():
         lines += ["The head of the latent properties lies in latent.safetensors; transformers does not read it.", ""]
     if config["encoder"]["decoder"] is not None:
-        lies = "lies in decoder.safetensors" if (step / "decoder.safetensors").is_file() else "is left out"
+        kept = not full_width and (step / "decoder.safetensors").is_file()
+        lies = "lies in decoder.safetensors" if kept else "is left out"
         lines += [
             f"Masked tokens were predicted through a decoder, which {lies}; transformers reads the encoder alone, whose"
             " own predictions mean nothing. The loss, and what is scored by predictions, is through the decoder.",

@@ -216,6 +216,7 @@ IDLE = """optimisers:
   mom: {momentum: 0.9}
 encoders:
   cell: {like: tiny, kind: lstm, positions: none, norm: pre, attention_dropout: 0.2, relative_buckets: 8, units: true}
+  wide: {like: tiny, kind: lstm, positions: none, norm: pre, intermediate: 512}
 corpora:
   lines: {kind: text, files: [a.txt], packed_words: 50}
 models:
@@ -241,19 +242,20 @@ def test_keys_that_do_nothing(tmp_path, monkeypatch):
     Path("a.txt").write_text(LINE * 3000)
     found = [note for note in notes_of(IDLE, tmp_path) if "does nothing" in note]
     assert found == [
-        "my.yaml:6: corpora.lines.packed_words: does nothing: it belongs to unit: packed",
+        "my.yaml:7: corpora.lines.packed_words: does nothing: it belongs to unit: packed",
         "my.yaml:4: encoders.cell.attention_dropout: does nothing: an LSTM has no attention",
         "my.yaml:4: encoders.cell.units: does nothing: it belongs to kind: words",
         "my.yaml:4: encoders.cell.relative_buckets: does nothing: it belongs to positions: relative",
+        "my.yaml:5: encoders.wide.intermediate: does nothing: an LSTM has no feed-forward layer",
         "my.yaml:2: optimisers.mom.momentum: does nothing: it belongs to kind: sgd",
-        "my.yaml:8: models.strict-mlm.masking.rate: does nothing: `one` hides one token whatever the rate",
-        "my.yaml:9: models.warm.optimiser.warmup: does nothing: warmup_steps: 4 takes its place",
-        "my.yaml:13: probes.finetune.lr: does nothing: grid.lr takes its place",
-        "my.yaml:17: probes.finetune.patience: does nothing: evaluate_every: 40 evaluates once, after the last update",
-        "my.yaml:14: probes.finetune.stride: does nothing: none of the tasks has answers that are spans",
-        "my.yaml:19: probes.mae-finetune.epochs: does nothing: max_steps: 45 takes its place",  # that of a file below
-        "my.yaml:20: probes.late.positions: does nothing: it belongs to masks: one",
-        "my.yaml:21: probes.deep.masking.rate: does nothing: `one` hides one token whatever the rate",
+        "my.yaml:9: models.strict-mlm.masking.rate: does nothing: `one` hides one token whatever the rate",
+        "my.yaml:10: models.warm.optimiser.warmup: does nothing: warmup_steps: 4 takes its place",
+        "my.yaml:14: probes.finetune.lr: does nothing: grid.lr takes its place",
+        "my.yaml:18: probes.finetune.patience: does nothing: evaluate_every: 40 evaluates once, after the last update",
+        "my.yaml:15: probes.finetune.stride: does nothing: none of the tasks has answers that are spans",
+        "my.yaml:20: probes.mae-finetune.epochs: does nothing: max_steps: 45 takes its place",  # that of a file below
+        "my.yaml:21: probes.late.positions: does nothing: it belongs to masks: one",
+        "my.yaml:22: probes.deep.masking.rate: does nothing: `one` hides one token whatever the rate",
     ]
 
 

@@ -20,7 +20,12 @@ CONFIG = {
         "m": {"corpus": "c", "tokenizer": "symbols", "encoder": "e", "objective": "foe", "steps": 10},
         "start": {"corpus": "c", "tokenizer": "symbols", "encoder": "e", "objective": "mlm", "steps": 10},
     },
-    "tasks": {"p": {"kind": "patterns", "chains": "c"}, "pairs": {"kind": "english-pairs"}},
+    "tasks": {
+        "p": {"kind": "patterns", "chains": "c"},
+        "pairs": {"kind": "english-pairs"},
+        "spans": {"kind": "english-spans"},
+        "ratings": {"kind": "english-ratings"},
+    },
 }
 
 
@@ -36,6 +41,14 @@ CONFIG = {
         (
             {"objectives": {"foe": {"adversarial": {"task": "pairs"}}}},
             "'pairs' is a task of pairs; it must have labels",
+        ),
+        (
+            {"objectives": {"foe": {"adversarial": {"task": "spans"}}}},
+            "objectives.foe.adversarial.task: 'spans' is a task of spans; it must have labels",
+        ),
+        (
+            {"objectives": {"foe": {"adversarial": {"task": "ratings"}}}},
+            "objectives.foe.adversarial.task: 'ratings' is a task of ratings; it must have labels",
         ),
         (
             {"objectives": {"foe": {"adversarial": {"query": 0}}}},

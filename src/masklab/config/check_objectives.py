@@ -1,11 +1,11 @@
 """What the terms of objectives ask of the rest of the config: teachers, dictionaries, tasks. One line per fault."""
 
+from masklab.config.check_tasks import holds
 from masklab.config.inherit import hint
 from masklab.config.places import Misfit
 from masklab.config.references import split_reference, symbols_of
+from masklab.config.schema import Adversarial
 from masklab.errors import MaskLabError
-
-PAIRS = ("english-pairs", "pair-files", "babylm-pairs")
 
 
 def check_objective(config, name, objective):
@@ -16,8 +16,11 @@ def check_objective(config, name, objective):
         where, task = f"config: objectives.{name}.{term}.task", settings.task
         if task not in config.tasks:
             raise MaskLabError(f"{where}: {task!r} is not declared{hint(task, config.tasks)}")
-        if config.tasks[task].kind in PAIRS:
+        held = holds(config.tasks[task])  # None: of a user's kind, which says it when it is made
+        if held == "pairs":
             raise MaskLabError(f"{where}: {task!r} is a task of pairs; it must have labels")
+        if held not in ("labels", None) and isinstance(settings, Adversarial):
+            raise MaskLabError(f"{where}: {task!r} is a task of {held}; it must have labels")
         drawn, rows = settings.besides()[0], getattr(config.tasks[task], "train", None)
         if isinstance(rows, int) and drawn > rows:
             raise MaskLabError(f"{where}: {task!r} has {rows} training rows, and the term draws {drawn} at once")

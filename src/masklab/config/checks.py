@@ -143,6 +143,11 @@ def _check_dictionary(config, name, dictionary):
                 f" dictionaries.{name}"
             },
         )
+    if dictionary.penalty >= 1:  # no correlation of two unit vectors is above it
+        raise MaskLabError(
+            f"config: dictionaries.{name}.penalty: {dictionary.penalty:g} leaves every code empty, since hidden states"
+            " and atoms have length 1; it must be below 1"
+        )
     if dictionary.sample < dictionary.atoms:
         raise Misfit(
             f"config: dictionaries.{name}.sample: {dictionary.sample} tokens are too few for {dictionary.atoms} atoms;"

@@ -62,6 +62,7 @@ FINETUNING = [
 ]
 ENCODER = [
     *(Idle(key, "kind", _is("kind", "lstm"), "an LSTM has no attention") for key in ("heads", "attention_dropout")),
+    Idle("intermediate", "kind", _is("kind", "lstm"), "an LSTM has no feed-forward layer"),
     *(Idle(key, "kind", _isnt("kind", "words"), "it belongs to kind: words") for key in ("order", "units")),
     *(
         Idle(key, "positions", _isnt("positions", "relative"), "it belongs to positions: relative")
