@@ -77,3 +77,16 @@ def test_a_config_may_ask_for_as_many_words_as_can_be_numbered():
     assert len(symbols.with_header(pa.table({}), names).schema.metadata) > 0
     with pytest.raises(MaskLabError, match="can be numbered"):
         symbols.with_header(pa.table({}), [*names, "more"])
+
+
+@pytest.mark.parametrize("value", [-1, 65536, 2**40])
+def test_a_number_that_no_symbol_has_is_refused(value):
+    """16 bits would make another symbol of it: of 65536 the first, 0."""
+    with pytest.raises(MaskLabError, match=f"^symbol {value}: symbols are numbered from 0 to "):
+        symbols.column(np.array([0, value]), [1, 1])
+
+
+def test_the_last_numbers_of_16_bits_are_no_tokens(tmp_path):
+    """Their token ids would wrap around to those of special tokens."""
+    with pytest.raises(MaskLabError, match="symbol 65535 is not among the tokenizer's 2"):
+        write_symbol_tokens(symbols.column([0, 65535], [1, 1]), 7, 8, tmp_path, "train")

@@ -21,9 +21,18 @@ _KEY = b"masklab"
 
 
 def column(values, counts) -> pa.ListArray:
-    """Arrow list<uint16> of rows end to end: values [sum of counts] and the length of each row, counts [n]."""
+    """Arrow list<uint16> of rows end to end: values [sum of counts] and the length of each row, counts [n].
+
+    MaskLabError for a value that no symbol can have; 16 bits would make another of it.
+    """
     offsets = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.asarray(values, np.uint16).ravel()))
+    values = np.asarray(values)
+    if values.dtype != np.uint16:
+        strange = values[(values < 0) | (values >= LIMIT)]
+        if len(strange):
+            raise MaskLabError(f"symbol {strange[0]}: symbols are numbered from 0 to {LIMIT - FIRST - 2}")
+        values = values.astype(np.uint16)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.ravel()))
 
 
 def rows(symbols) -> tuple[np.ndarray, np.ndarray]:

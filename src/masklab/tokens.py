@@ -119,7 +119,7 @@ def write_symbol_tokens(symbols, vocab_size: int, max_length: int, folder, split
     try:
         for start in range(0, len(symbols), CHUNK):
             values, counts = rows(symbols.slice(start, CHUNK))
-            if values.max(initial=0) + FIRST >= vocab_size:
+            if int(values.max(initial=0)) + FIRST >= vocab_size:  # int: 16 bits would wrap around
                 raise MaskLabError(f"{split}: symbol {values.max()} is not among the tokenizer's {vocab_size - FIRST}")
             values, counts, truncated = _cut(values, counts, max_length - 2)
             writer.add(values.astype(writer.dtype) + writer.dtype.type(FIRST), counts, truncated)

@@ -167,6 +167,21 @@ def test_inputs_count_by_their_content(english, tiny_encoder, tmp_path):
         assert Record(other).what()["inputs"] != before["inputs"]
 
 
+def test_the_decoder_and_the_latent_head_of_init_count(english, tiny_encoder, tmp_path):
+    """Phase 2 begins with them where they lie beside the weights (`keep_decoder`), which are the same without."""
+    run = make_run(english, tiny_encoder, tmp_path)
+    init = tmp_path / "init"
+    init.mkdir()
+    (init / "model.safetensors").write_bytes(b"weights")
+    object.__setattr__(run, "init", init)
+    before = Record(run).what()["inputs"]
+    for part in ("decoder", "latent"):
+        (init / f"{part}.safetensors").write_bytes(b"more")
+        assert {*Record(run).what()["inputs"]} - {*before} == {f"init.{part}"}
+        (init / f"{part}.safetensors").unlink()
+    assert Record(run).what()["inputs"] == before
+
+
 def test_a_run_of_other_code_begins_anew_by_hand_too(english, tiny_encoder, tmp_path, whole):
     """`python -m masklab.training run.json`: the state was saved by a step of training that is another today."""
     run = stopped(make_run(english, tiny_encoder, tmp_path, **KEYS))

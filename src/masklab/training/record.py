@@ -52,6 +52,8 @@ class Record:
         inputs = {"tokens": fingerprint(read_json(run.tokens / "meta.json"))}
         files = {"tokenizer": (run.tokenizer, "tokenizer.json"), "init": (run.init, "model.safetensors")}
         files |= {"teacher": (run.teacher, "model.safetensors")}
+        parts = ("decoder", "latent")  # of the model that phase 2 begins with
+        files |= {f"init.{part}": (run.init, f"{part}.safetensors") for part in parts}
         files |= {"dictionary": (run.dictionary, "dictionary.safetensors"), "codes": (run.codes, "codes.json")}
         files |= {"embeddings": (run.embeddings, "vectors.npy")}
         files |= {f"tasks.{name}": (folder, "train.parquet") for name, folder in run.tasks.items()}
