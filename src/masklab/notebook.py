@@ -311,7 +311,7 @@ def load_scores(run="results"):
     layer: whose states were read, 0 for the embeddings; -1 where no layer was chosen
     seed: of the probe, such as that of fine-tuning; 0 where it has none
     metric, value: what was measured, such as `accuracy`, and the number; docs/columns.md lists the metrics
-    n: test items behind the value; of predictions the rank
+    n: test items behind the value; of losses the tokens that were predicted, of predictions the rank
 
     run: a folder of results. Raises MaskLabError where it has no scores.parquet, naming the target that makes it.
     """

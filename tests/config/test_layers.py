@@ -94,6 +94,14 @@ def test_values_of_the_command_line_come_on_top(write):
     assert (config.models["strict-mlm"].batch_size, config.models["strict-mlm"].steps) == (8, 810)
 
 
+@pytest.mark.parametrize("run", ["010", "1.50", "0x1F", "2024_11", "1e5"])
+def test_a_run_is_called_as_it_is_written(write, run):
+    """One called 010 had lain in results/8, and 1.50 and 1.5 in one folder."""
+    write(f"run: {run}")
+    assert read("my.yaml").run == read("my.yaml", values=["run=x", f"run={run}"]).run == run
+    assert load(plain(read("my.yaml").raw)).run == run
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [

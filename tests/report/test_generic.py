@@ -110,6 +110,11 @@ def test_a_set_of_one_task_is_a_row_of_its_name_and_bars_say_their_items(config,
         "set blimp": ("sentiment",), "blimp": ("blimp",), "acceptability": ("acceptability",),
         "mean of all": ("blimp", "acceptability"),
     }, "a set that is called like another's task does not hide it"  # fmt: skip
+    mean = {"mean of all": ["sentiment"], "all": ["blimp", "acceptability"]}
+    assert generic.rows(replace(view, sets=mean)) == {
+        "set mean of all": ("sentiment",), "blimp": ("blimp",), "acceptability": ("acceptability",),
+        "mean of all": ("blimp", "acceptability"),
+    }, "nor does one that is called like another's mean"  # fmt: skip
     figure, data = find("平滑", study, "figures", "bars").draw(results)
     ticks = [tick.get_text() for axes in figure.axes for tick in axes.get_xticklabels()]
     counts = data.groupby("row")["n"].max()

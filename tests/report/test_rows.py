@@ -217,6 +217,15 @@ def test_the_note_says_what_cells_are(tmp_path):
     assert "Bold (here none is): better" in none
 
 
+def test_the_note_says_what_n_counts():
+    """Of losses it is predicted tokens, as the page of columns says."""
+    found = table({"a": [0.9, 0.8, 0.85], "b": [0.88, 0.79, 0.83]})
+    losses = found.assign(metric="loss", row="loss")
+    assert "n: predicted tokens behind a value" in markdown(losses)
+    assert "n: test items (of losses: predicted tokens) behind" in markdown(pd.concat([found, losses]))
+    assert markdown(found.assign(panel="")).startswith("**(a)**, after")
+
+
 def test_a_row_of_unlike_items_counts_the_fewest(tmp_path):
     """Two recipes on features of their own, more of them in one replicate than in another."""
     found = table({"a": [0.9, 0.8, 0.85], "b": [0.88, 0.79, 0.83]})

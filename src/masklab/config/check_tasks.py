@@ -39,7 +39,7 @@ def check_task(config, name, task):
     if task.kind == "patterns":
         _check_patterns(name, law[1] if isinstance(law[1], str) else "it", task, law_entry(config, task))
     if task.kind == "pcfg":
-        check_lengths(f"tasks.{name}", task)
+        check_lengths(f"tasks.{name}", task, law_entry(config, task))
     if task.kind == "hmm" and task.position > task.length:
         raise MaskLabError(f"config: tasks.{name}.position: {task.position} is after the last word ({task.length})")
     if task.kind in OF_CORPUS:
@@ -73,10 +73,16 @@ def _check_texts(config, name, task):
         )
 
 
-def check_lengths(where, drawn):
+def check_lengths(where, drawn, grammar):
     """Sentences of a grammar can be as long as they must be."""
     if drawn.min_length > drawn.max_length:
         raise MaskLabError(f"config: {where}.min_length: {drawn.min_length} is above max_length ({drawn.max_length})")
+    levels = len(grammar.levels)
+    if grammar.file is None and drawn.min_length > (most := 2 ** (levels - 1)):
+        raise MaskLabError(
+            f"config: {where}.min_length: {drawn.min_length}, but a sentence of a grammar of {levels} levels has at"
+            f" most {most} words"
+        )
 
 
 def _check_patterns(name, law, task, chains):

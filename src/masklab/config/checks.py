@@ -14,6 +14,7 @@ from masklab.config.growth import check_growth
 from masklab.config.inherit import hint, is_pattern, listed
 from masklab.config.located import spelt
 from masklab.config.names import name_problem
+from masklab.config.nulls import LABEL
 from masklab.config.places import Misfit
 from masklab.config.references import (
     LAWS,
@@ -69,7 +70,7 @@ def _check_corpus(config, name, corpus):
     if corpus.kind in SYMBOLIC:
         _check_numbered(config, f"corpora.{name}", corpus)
     if corpus.kind == "pcfg":
-        check_lengths(f"corpora.{name}", corpus)
+        check_lengths(f"corpora.{name}", corpus, law_entry(config, corpus))
     if corpus.kind == "causal" and "/" not in corpus.causal:
         known(config.causal_models, corpus.causal, f"corpora.{name}.causal")
         tokenizer = config.causal_models[corpus.causal].tokenizer
@@ -249,8 +250,24 @@ def _may_hold_pairs(config, name) -> bool:
 
 
 def _check_labels(panel, where):
-    """A recipe has one label in a panel."""
-    if not isinstance(panel, dict) or len(set(panel.values())) == len(panel):
+    """A recipe has one label in a panel, and none that tables and figures write themselves."""
+    if not isinstance(panel, dict):
+        return
+    for label in panel:
+        if not label.strip():
+            raise MaskLabError(f"config: {where}: {panel[label]!r} has an empty label; name it as it is to be shown")
+        if label.startswith(LABEL):
+            raise MaskLabError(
+                f"config: {where}: the label {label!r} begins with {LABEL!r}, as columns of the study's own nulls"
+                " do in tables; choose another"
+            )
+    first = next(iter(panel), "")
+    if (both := next((label for label in panel if f"{label} − {first}" in panel), None)) is not None:
+        raise MaskLabError(
+            f"config: {where}: the label {f'{both} − {first}'!r} is that of the difference of {both!r} and {first!r} in"
+            " tables; choose another"
+        )
+    if len(set(panel.values())) == len(panel):
         return
     labels = {}
     for label, model in panel.items():

@@ -6,7 +6,18 @@ from pathlib import Path
 
 from masklab.config.expand import expanded
 from masklab.config.inherit import filled, lay
-from masklab.config.located import Mapping, Place, Sequence, parse, place_of, read_file, shown, wrong
+from masklab.config.located import (
+    NAMES,
+    Mapping,
+    Place,
+    Sequence,
+    is_number,
+    parse,
+    place_of,
+    read_file,
+    shown,
+    wrong,
+)
 from masklab.errors import MaskLabError
 
 # config.yaml of the checkout that this library lies in; `extends: default` names it.
@@ -106,6 +117,8 @@ def _given(text: str) -> Mapping:
     if not equals:
         raise MaskLabError(f"--config: {text!r} must be written key=value")
     given, place = parse(value, "--config", lines=False), Place("--config", None)
+    if key in NAMES and is_number(given):
+        given = value.strip()
     if key == "extends":
         raise wrong(place, key, "only a file can extend others")
     return _with_code(Mapping({key: given}, {key: place}), Path.cwd())

@@ -207,6 +207,7 @@ _PLAINLY = {
 
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 _NULL = "tag:yaml.org,2002:null"
+NAMES = ("run",)  # keys of a whole config whose value is a name; one like 010 or 1.50 is text, as it is written
 BITS = 63  # of a whole number: tables of scores and arrays of tokens hold no other
 _TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
@@ -275,7 +276,10 @@ class _Reader:
                 before = stated.places[name].line
                 message = "given twice" + (f" (first in line {before})" if self.lines else "")
                 raise wrong(self.place(key), (*path, name), message)
-            stated.put(name, self.value(value, (*path, name)), self.place(key, (*path, name), value))
+            read = self.value(value, (*path, name))
+            if not path and name in NAMES and is_number(read):
+                read = value.value
+            stated.put(name, read, self.place(key, (*path, name), value))
         return flat(merged, stated) if merged else stated
 
     def sources(self, node, path) -> list[Mapping]:
@@ -284,6 +288,11 @@ class _Reader:
         if not all(isinstance(item, Mapping) for item in sources):
             raise wrong(self.place(node), (*path, "<<"), "must be a mapping (`*name`), or a list of such")
         return sources
+
+
+def is_number(value) -> bool:
+    """Whether a value is a number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def flat(base: Mapping, top: Mapping) -> Mapping:

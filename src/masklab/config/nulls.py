@@ -23,6 +23,7 @@ from masklab.config.schema.probes import UNITS, WORDS
 from masklab.errors import MaskLabError
 
 PREFIX = "null."
+LABEL = "null: "  # how the labels of their columns begin in tables
 # The objective of a recipe without steps: nothing is trained, `mae` is for encoders with a decoder.
 OBJECTIVES = {f"{PREFIX}mlm": Objective(mlm=1), f"{PREFIX}mae": Objective(mae=1)}
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from datetime import date
 from typing import Annotated, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
@@ -210,6 +211,8 @@ def got(value) -> str:
         return f' (got a mapping); text with braces needs quotes: "{{{name}}}"'
     if isinstance(value, dict | list | tuple):
         return ""
+    if isinstance(value, date):
+        return f" (got {value})"
     words = {None: "null", True: "true", False: "false"} if value is None or isinstance(value, bool) else {}
     return f" (got {words.get(value) or repr(value)})"
 

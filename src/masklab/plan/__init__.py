@@ -84,7 +84,8 @@ def read_assumptions(*files) -> dict:
         try:
             content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise MaskLabError(f"{file}: {' '.join(str(error).split())}") from None
+            said = getattr(error, "strerror", None) or " ".join(str(error).split())
+            raise MaskLabError(f"{file}: {said}") from None
         if not isinstance(content, dict) or (unknown := sorted(map(str, content.keys() - merged))):
             unknown = unknown if isinstance(content, dict) else "no mapping"
             raise MaskLabError(f"{file}: {unknown}: allowed are {', '.join(merged)}")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from masklab.config.nulls import LABEL as NULL
 from masklab.files import atomic, write_csv, write_parquet
 from masklab.markdown import escaped
 from masklab.report import notes
@@ -29,8 +30,8 @@ NAMES = {
 WHOLE = {"parameters", "hidden", "heads", "layers", "intermediate"}  # metrics that are counts
 COARSE = {*(rank.replace("_", " ") for rank in RANKS), "trace", "trace embedded"}  # metrics that are tens and hundreds
 OF_STATES = {*(rank.replace("_", " ") for rank in RANKS), "outside", "outside beside"}  # metrics of tokens' states
+OF_LOSSES = {"loss", "floor", "gap", "share of the floor"}  # metrics of predicted tokens
 APART = "difference"  # the mark of a cell that is a difference of two others
-NULL = "null: "  # how the labels of columns of nulls begin
 # Marks of cells that are no result -> what is said of them under the table: of several replicates, and of one.
 MARKS = {
     "unlearned": (
@@ -124,7 +125,7 @@ def markdown(frame: pd.DataFrame) -> str:
         several, alike = len(counts) > 1, f", over {notes.replicates(counts[0])}" if len(counts) == 1 else ""
         lead = ["", *(["metric"] if mixed else []), *(["replicates"] if several else []), *(["n"] if counted else [])]
         lines = [
-            f"**({notes.letter_of(index)}) {escaped(title)}**{_steps(panel)}{alike}",
+            f"**{f'({notes.letter_of(index)}) {escaped(title)}'.rstrip()}**{_steps(panel)}{alike}",
             "",
             "| " + " | ".join([*lead, *map(escaped, names)]) + " |",
             "| --- |" + " ---: |" * (len(lead) - 1 + len(names)),
@@ -192,8 +193,7 @@ def note(frame: pd.DataFrame) -> str:
             f"[a, b]: the interval where its ends do not lie ± half from the mean: cut to what a score can be{why}."
         )
     if measured["n"].any():
-        of_states = set(measured.loc[measured["n"] > 0, "metric"]) <= OF_STATES
-        counted = "tokens (after fine-tuning: test items)" if of_states else "test items"
+        counted = _counted(set(measured.loc[measured["n"] > 0, "metric"]))
         said.append(f"n: {counted} behind a value of one replicate{_least_of(measured)}.")
     of_recipes = measured[measured["recipe"] != ""]
     pairs = zip(of_recipes["row"].map(escaped), of_recipes["sizes"], strict=True)
@@ -225,6 +225,16 @@ def note(frame: pd.DataFrame) -> str:
     if "score" in set(frame["metric"]):
         said.append("Score: the mean over tasks of different metrics, each in its own.")
     return " ".join(said)
+
+
+def _counted(metrics) -> str:
+    """What the numbers n of these metrics count."""
+    if metrics <= OF_STATES:
+        return "tokens (after fine-tuning: test items)"
+    of_losses = metrics & OF_LOSSES
+    if of_losses == metrics:
+        return "predicted tokens"
+    return "test items (of losses: predicted tokens)" if of_losses else "test items"
 
 
 def _least_of(measured) -> str:

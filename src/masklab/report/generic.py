@@ -20,11 +20,13 @@ NO_LOSS = "no loss probe of the study measures a recipe of its panels"
 def rows(view: View) -> dict[str, tuple[str, ...]]:
     """Row -> its tasks: those of every set and their mean, a set of one task by its name; else every task measured.
 
-    A task that has a row as a set has no other one. A set that is called like a task with a row is `set <name>`.
+    A task that has a row as a set has no other one. A set that is called like a task with a row is `set <name>`, and so
+    is one that is called like the mean of another set.
     """
     tasks_of: dict[str, tuple[str, ...]] = {}
     alone = {tasks[0] for tasks in view.sets.values() if len(tasks) == 1}
     rowed = {task for tasks in view.sets.values() if len(tasks) > 1 for task in tasks} - alone
+    rowed |= {f"mean of {name}" for name, tasks in view.sets.items() if len(tasks) > 1}
     for name, tasks in view.sets.items():
         several = {task: (task,) for task in tasks if task not in alone}
         tasks_of |= {f"set {name}" if name in rowed else name: tuple(tasks)} if len(tasks) == 1 else several
