@@ -36,6 +36,7 @@ RANK = ["rank", "folder", "--text", "text.txt"]
         (["dictionary", "folder", "--text", "t", "--penalty", "nan"], "--penalty: nan: must be above 0"),
         (["schema", "--root", "models"], "--root: models: no checkout: there is no models/workflow"),
         (["plan", "--assume", "mixed.yaml"], "mixed.yaml: ['1', 'foo']: allowed are {}"),
+        (["plan", "--assume", "none.yaml"], "none.yaml: No such file or directory"),
         (["why", ""], "why: no file is named; give one of the results, or a target such as mlsm_figure3"),
         (["new", "x" * 300], f"{'x' * 300}: File name too long"),
     ],
