@@ -175,6 +175,10 @@ def test_words_that_are_asked_in_their_own_text():
         f"{level}: {section6_text.NEARER}": share
         for level, share in ((WORD, 0.5), (DRAWN_WORD, 0.5), (in_text(WORD), 0.6), (in_text(DRAWN_WORD), 0.6))
     }
+    distances = {row for row in table["row"] if row.endswith("fine-tuning")}
+    assert len(distances) == 2 * len({*ALL, *map(in_text, levels)}) and not any(
+        "held fixed" in row for row in distances
+    )
     verdict = synthetic.claims(STUDY, config, results)["verdict"]
     assert verdict["told-word-in-its-text"] == "supported" and verdict["told-word"] != "supported"
     asked, rest = "-in-its-text", "-in-its-text-form-held-fixed"

@@ -104,6 +104,8 @@ def numbers(view: View):
                 ("tv_pretrained", "distance before fine-tuning"),
                 ("tv_finetuned", "change after fine-tuning"),
             ):
+                if is_held_fixed(level) and metric.startswith("tv"):  # the same features, in the rows above
+                    continue
                 number = _reading(recipe, task, level, metric, sizes="largest")
                 rows.setdefault(task, {}).setdefault(f"{level}: {said}", {})[called[recipe]] = number
             if at := untaught_of(level, probe):
