@@ -37,6 +37,15 @@ MODULES = {
     "claims/effect_words.py": ["claims/test_effects.py", "claims/test_edges.py"],
     "claims/values.py": ["claims/test_effects.py"],
     "claims/power.py": ["claims/test_power.py", "-k", "t_test or given or promised"],
+    "scores/items.py": ["scores/test_items.py", "scores/test_resampled_results.py", "probes/test_paraphrased.py"],
+    "phrases/distances.py": ["phrases/test_distances.py"],
+    "phrases/queries.py": ["phrases/test_queries.py", "phrases/test_distances.py"],
+    "phrases/saliency.py": ["phrases/test_saliency.py"],
+    "phrases/others.py": ["phrases/test_others.py"],
+    "phrases/synonyms.py": ["phrases/test_synonyms.py"],
+    "phrases/examples.py": ["phrases/test_distances.py", "probes/test_paraphrased.py"],
+    "phrases/parses.py": ["phrases/test_parses.py"],
+    "probes/paraphrased.py": ["probes/test_paraphrased.py"],
     "sparse/lasso.py": ["sparse/test_lasso.py", "-k", "not brute and not optimality and not spams"],
     "sparse/dictionary.py": [
         "sparse/test_dictionary.py",
@@ -61,6 +70,7 @@ NAMED = "the exponent follows from the name; the axes are not looked at"
 WAYS = "which of two ways is taken; both give the norm"
 THREADS = "how many threads share the rows changes no code"
 DIVIDED = "a factor of all states, which the division by their sum takes out"
+BATCHES = "how many rows are predicted at once"
 EQUIVALENT: dict[str, dict[str, str]] = {
     "masking.py": {
         "hidden = _inner(lengths, width, masking) & (draw <= masking.rate)": MEASURE,
@@ -222,5 +232,14 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "claims/effect_words.py": {
         "common = ', '.join((words[0][key] for key in shared if words[1][key]))": "what is shared is the same in all",
+    },
+    "phrases/distances.py": {
+        "for batch in sorted_batches(3 * lengths, fitting(TOKENS, device)):": BATCHES,
+        "return logits.softmax(+1).cpu().numpy()": LAST,
+    },
+    "phrases/saliency.py": {
+        "given = predict(*padded([rows[row] for row in batch], device)).double().softmax(+1).cpu().numpy()": LAST,
+        "return np.empty((0, 1)) if out is None else out": "no rows, of which nothing is read",
+        "ids = np.full((len(rows), lengths.max(initial=1)), PAD, np.int64)": "every row has [CLS] and [SEP]",
     },
 }

@@ -77,6 +77,9 @@ def synonyms(folder):
         ("happened", "VBN", ["come"]),
         ("displayed", "VBD", ["showed"]),  # the list has the participle alone
         ("displayed", "VBN", ["shown"]),
+        ("displaying", "VBG", ["showing"]),  # by rule: none of the list ends in -ing
+        ("ways", "NNS", []),  # of `means` there is no other plural
+        ("dearer", "JJR", []),  # `beloved` is too long for -er
         ("battered", "VBD", ["beat"]),
         ("battered", "VBN", ["beaten"]),
         ("exist", "VBP", []),  # am or are
