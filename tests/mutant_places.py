@@ -43,7 +43,7 @@ MODULES = {
     "phrases/saliency.py": ["phrases/test_saliency.py"],
     "phrases/others.py": ["phrases/test_others.py"],
     "phrases/synonyms.py": ["phrases/test_synonyms.py"],
-    "phrases/examples.py": ["phrases/test_distances.py", "probes/test_paraphrased.py"],
+    "phrases/examples.py": ["phrases/test_queries.py", "phrases/test_distances.py", "probes/test_paraphrased.py"],
     "phrases/parses.py": ["phrases/test_parses.py"],
     "probes/paraphrased.py": ["probes/test_paraphrased.py"],
     "sparse/lasso.py": ["sparse/test_lasso.py", "-k", "not brute and not optimality and not spams"],

@@ -76,6 +76,13 @@ def test_files_of_parses(tmp_path):
         list(read_trees(rows))
 
 
+@pytest.mark.parametrize("text", ["(", "(S (NN a) (", "(S (NN a"])
+def test_a_parse_that_ends_in_its_midst_is_refused(text):
+    """As a field of a table may; `read_trees` counts the brackets of a file of text itself."""
+    with pytest.raises(MaskLabError, match="^parse: a bracket is not closed$"):
+        parse(text)
+
+
 def test_words_are_found_in_the_text_they_were_parsed_from():
     tree = parse(FILM)
     text = "The film  is very powerful and funny."
