@@ -79,7 +79,7 @@ def test_files_of_parses(tmp_path):
 @pytest.mark.parametrize("text", ["(", "(S (NN a) (", "(S (NN a"])
 def test_a_parse_that_ends_in_its_midst_is_refused(text):
     """As a field of a table may; `read_trees` counts the brackets of a file of text itself."""
-    with pytest.raises(MaskLabError, match="^parse: a bracket is not closed$"):
+    with pytest.raises(MaskLabError, match=r"^parse: a bracket is not closed$"):
         parse(text)
 
 
