@@ -237,6 +237,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "for batch in sorted_batches(3 * lengths, fitting(TOKENS, device)):": BATCHES,
         "return logits.softmax(+1).cpu().numpy()": LAST,
     },
+    "phrases/synonyms.py": {
+        "counts[part] = counts.get(part, 1) + own": "one more for every part of speech",
+    },
     "phrases/saliency.py": {
         "given = predict(*padded([rows[row] for row in batch], device)).double().softmax(+1).cpu().numpy()": LAST,
         "return np.empty((0, 1)) if out is None else out": "no rows, of which nothing is read",

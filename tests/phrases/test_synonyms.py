@@ -12,6 +12,7 @@ SENSES = [
     ("v", "act do"), ("v", "travel go"), ("v", "prejudice bias"), ("v", "transmit radio"), ("n", "snapshot photo"),
     ("v", "place put"), ("n", "cop policeman"), ("n", "person human"), ("n", "age years"), ("n", "age years year"),
     ("v", "happen come"), ("v", "display show"), ("n", "ways means"), ("v", "batter beat"), ("n", "inch in"),
+    ("a", "humble modest"),
 ]  # fmt: skip
 VERBS = (
     "saw seen see, understood understand, began begun beginning begin, ran running run, scatted scatting scat,"
@@ -79,6 +80,7 @@ def synonyms(folder):
         ("displayed", "VBN", ["shown"]),
         ("displaying", "VBG", ["showing"]),  # by rule: none of the list ends in -ing
         ("ways", "NNS", []),  # of `means` there is no other plural
+        ("humbler", "JJR", []),  # `modest` has a vowel too many for -er
         ("dearer", "JJR", []),  # `beloved` is too long for -er
         ("battered", "VBD", ["beat"]),
         ("battered", "VBN", ["beaten"]),
