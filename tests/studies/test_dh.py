@@ -267,6 +267,18 @@ def test_mixes_are_drawn_from_facts():
     assert set(data["mix"]) == {0.25} and mix_words(0.25) == "75 % A-D1, 25 % B-D2"
     said = caption("dh", changed.studies["dh"], "figures", "figure3b")
     assert "fewer than half of them from B-D2" in said and "tenth" not in said
+    said = [each.text for each in claims_of("dh", changed.studies["dh"], View.of(changed, "dh")) if "10%" in each.text]
+    single = [text for text in said if "(here 25%)" in text]
+    assert len(single) == 2 and all("much" in text for text in single) and len(said) > 2
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_of_several_mixes_that_of_the_paper_counts(config, first):
+    listed = RAW["probes"]["dh-single"]["tasks"]
+    more = ["more-single-30", *listed] if first else [*listed, "more-single-30"]
+    task = {"more-single-30": {"like": "patterns-single-10", "mix": 0.3}}
+    several = config_of({"tasks": task, "probes": {"dh-single": {"tasks": more}}})
+    assert tasks(View.of(several, "dh"), "single") == tasks(View.of(config, "dh"), "single")
 
 
 def test_captions_of_section_6_say_what_is_compared(config):

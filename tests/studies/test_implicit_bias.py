@@ -197,6 +197,30 @@ def test_what_a_study_lacks_is_said(config):
         FIGURES["figure8"].corpora(without("causal"))
 
 
+def test_of_two_recipes_of_one_size_nobody_says_which_is_meant():
+    """l trained at another rate is no size of its own: what it differs in would count as a difference of sizes."""
+    rate = {"optimisers": {"slow": {"like": "ib", "lr": 1e-5}}}
+    model = {"models": {"ib-pcfg-l-slow": {"like": "ib-pcfg-l", "optimiser": "slow"}}}
+    panels = RAW["studies"]["implicit-bias"]["panels"]
+    twice = config_of(rate | model, panels=panels | {"slow": {"l, slow": "ib-pcfg-l-slow"}})
+    view = View.of(twice, "implicit-bias")
+    said = "compares sizes, and ib-pcfg-l and ib-pcfg-l-slow are of the same size; leave one"
+    for asked in (
+        lambda: claims_of("implicit-bias", twice.studies["implicit-bias"], view),
+        lambda: FIGURES["figure2"].needs(view),
+    ):
+        with pytest.raises(MaskLabError, match=said):
+            asked()
+
+
+def test_ways_of_training_without_a_linear_probe_have_losses_and_traces():
+    panel = {"AdamW": "ib-pcfg-l", "adversarial": "ib-pcfg-adversarial"}
+    config = config_of(panels={"ways": panel}, probes={"ib-loss": "all", "ib-trace": "all"}, figures=[])
+    found = synthetic.results(config, "implicit-bias", world)
+    for name, rows in (("table1", ["Loss", "Gap"]), ("table2", ["Loss", "Gap", "Trace"])):
+        assert list(dict.fromkeys(shown(config, found, "tables", name)["row"])) == rows
+
+
 # --- figures and tables -----------------------------------------------------------------
 
 

@@ -529,3 +529,20 @@ def test_two_panels_on_one_corpus_are_no_smaller_and_larger_one(config):
     twice = config_of(panels={"all": panels["strict"], "two": pair})
     names = {claim.name for claim in claims_of("mlsm", twice.studies["mlsm"], View.of(twice, "mlsm"))}
     assert "joint-over-mlsm" in names and not any("small" in name or "limited" in name for name in names)
+
+
+def test_of_two_recipes_of_one_objective_nobody_says_which_is_meant(config):
+    """With a second MLM the larger corpus's panel would be passed over, and its claims be about the smaller corpus."""
+
+    def claimed(one):
+        return {claim.name for claim in claims_of("mlsm", one.studies["mlsm"], View.of(one, "mlsm"))}
+
+    model = {"models": {"strict-mlm-longer": {"like": "strict-mlm", "steps": 800, "checkpoints": [800]}}}
+    panels = {title: dict(own) for title, own in config.studies["mlsm"].panels.items()}
+    aside = {"MLM, longer": "strict-mlm-longer"}
+    for more in (aside, aside | {MLM: "strict-mlm", JOINT: "strict-mlsm+mlm"}):  # beside the panel of their corpus
+        assert claimed(config_of(model, panels=panels | {"aside": more})) == claimed(config)
+    twice = config_of(model, panels=panels | {"strict": panels["strict"] | aside}, figures=["figure3"])
+    said = r"panel 'strict': strict-mlm and strict-mlm-longer have the same objective \(MLM\)"
+    with pytest.raises(MaskLabError, match=rf"config: studies\.mlsm\.claims: {said}"):
+        claimed(twice)

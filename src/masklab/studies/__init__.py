@@ -139,7 +139,10 @@ def headed(claims: list[Claim], headline: list[str]) -> list[Claim]:
 def every_claim(wing: str | None, view: View) -> list[Claim]:
     """Every claim on a view: those of a wing and of a user's files; without any of these, comparisons of recipes."""
     wing_module = _wing(wing)
-    claims = list(wing_module.claims(view)) if wing_module else []
+    try:
+        claims = list(wing_module.claims(view)) if wing_module else []
+    except MaskLabError as error:  # recipes of which a wing cannot tell which is meant
+        raise MaskLabError(f"config: studies.{view.study}.claims: {error}") from None
     for kind in kinds.known("claims").values():
         claims += _made_by(kind, view)
     return claims if claims or wing else comparisons.claims(view)

@@ -11,7 +11,7 @@ Claims whose recipes or tasks the study lacks are left out.
 from masklab.claims.claim import Claim
 from masklab.claims.effects import Correlation, Least, Reach, Slope, Sum, difference, less
 from masklab.errors import MaskLabError
-from masklab.scores.reading import Reading
+from masklab.scores.reading import Reading, leaves
 from masklab.scores.view import View
 from masklab.studies.dh.select import (
     AD1,
@@ -22,6 +22,7 @@ from masklab.studies.dh.select import (
     DOMAINS,
     HALF,
     NONE,
+    PUBLISHED,
     SCRATCH,
     SHUFFLED,
     SOME,
@@ -131,6 +132,9 @@ def claims(view: View) -> list[Claim]:
             except (Lacking, MaskLabError):
                 continue
             effect, *given = made if isinstance(made, tuple) else (made,)
+            if "10%" in sentence:
+                mixes = {view.tasks[task]["mix"] for reading in leaves(effect) for task in reading.tasks} - {0.0}
+                sentence += "".join(f" (here {100 * mix:g}%)" for mix in sorted(mixes) if mix != PUBLISHED[SOME])
             more = {"given": tuple(given), "trained": True, "learned_on": (AD1,), "headline": name in HEADLINES}
             allowed.append(Claim(name, section, figure, sentence, effect, *region, **more))
     return allowed

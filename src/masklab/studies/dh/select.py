@@ -16,6 +16,7 @@ BAG, UNITS = "bag of words", "bag of synsets"
 BAGS = {"bag-of-words": BAG, "bag-of-units": UNITS}  # kinds of nulls
 AD1, BD1, AD2, BD2 = DOMAINS = ("A-D1", "B-D1", "A-D2", "B-D2")  # form of the features, chain of the synsets
 NONE, SOME, HALF = "all A-D1", "some B-D2", "half B-D2"
+PUBLISHED = {NONE: 0.0, SOME: 0.1, HALF: 0.5}  # the paper's mixes
 
 
 def start_of(facts: dict) -> str | None:
@@ -70,17 +71,21 @@ def share_of(mix: float) -> str:
 
 
 def tasks(view: View, spelling: str) -> dict[str, str]:
-    """Share of B-D2 -> the task on the chains that recipes of that spelling read."""
+    """Share of B-D2 -> the task on the chains that recipes of that spelling read; of several that nearest the paper."""
     recipe = next(iter(panels(view).get(spelling, {}).values()), None)
     if recipe is None:
         return {}
     chains = _chains(view.recipes[recipe], "corpus.chains")
-    by_share = {}
+    by_share: dict[str, list[str]] = {}
     for name in view.find_tasks({"kind": "patterns"}):
         facts = view.tasks[name]
         if _chains(facts, "chains") == chains and view.measured_by(recipe, tasks=(name,)):
-            by_share.setdefault(share_of(facts["mix"]), name)
-    return by_share
+            by_share.setdefault(share_of(facts["mix"]), []).append(name)
+
+    def away(name):
+        return abs(view.tasks[name]["mix"] - PUBLISHED[share_of(view.tasks[name]["mix"])])
+
+    return {share: min(names, key=away) for share, names in by_share.items()}
 
 
 def _chains(facts, prefix):

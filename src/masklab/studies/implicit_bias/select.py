@@ -34,7 +34,10 @@ def weights(facts) -> int:
 
 
 def sizes(view: View, kind: str, one_mask: bool = True) -> list[str]:
-    """Recipes of a kind of corpus from small to large; one_mask false: those with another number of masks."""
+    """Recipes of a kind of corpus from small to large; one_mask false: those with another number of masks.
+
+    MaskLabError where two are of one size: what else they differ in would count as a difference of sizes.
+    """
 
     def fits(facts):
         return (
@@ -50,7 +53,12 @@ def sizes(view: View, kind: str, one_mask: bool = True) -> list[str]:
     corpora = list(dict.fromkeys(view.fact(name, "corpus") for name in recipes))
     if len(corpora) > 1:
         raise MaskLabError(f"compares sizes on one {kind} corpus, and the study has {' and '.join(corpora)}")
-    return sorted(recipes, key=lambda name: weights(view.recipes[name]))
+    by_size: dict[int, str] = {}
+    for name in recipes:
+        if by_size.setdefault(weights(view.recipes[name]), name) != name:
+            same = by_size[weights(view.recipes[name])]
+            raise MaskLabError(f"compares sizes, and {same} and {name} are of the same size; leave one")
+    return [by_size[size] for size in sorted(by_size)]
 
 
 def trace_of_sizes(view: View, recipes: list[str]) -> str:

@@ -36,13 +36,30 @@ def tracks(view: View) -> list[str]:
     """Panels with MLM and MLSM+MLM, from the largest corpus to the smallest.
 
     Of files the size is known if `max_words` says it; where it is not known of each, panels are as the config has them.
+    MaskLabError where two recipes of a panel are one of these, and no other panel has its corpus.
     """
     titles = [title for title in view.panels if {MLM, JOINT} <= objectives(view, title).keys()]
+    _check_rivals(view, titles)
     for key in ("corpus.sentences", "corpus.max_words"):
         sizes = {title: view.fact(objectives(view, title)[MLM], key) for title in titles}
         if None not in sizes.values():
             return sorted(titles, key=lambda title: -sizes[title])
     return titles
+
+
+def _check_rivals(view, titles) -> None:
+    """Without such a panel the claims on its corpus would be about that of another panel, or missing."""
+    known = {view.fact(objectives(view, title)[MLM], "corpus") for title in titles}
+    for title, members in view.panels.items():
+        told: dict[str, list[str]] = {}
+        for name in dict.fromkeys(members.values()):
+            told.setdefault(objective_of(view.recipes[name]), []).append(name)
+        if {MLM, JOINT} <= told.keys() and not {view.fact(name, "corpus") for name in told[MLM]} <= known:
+            objective = next(each for each in (MLM, JOINT) if len(told[each]) > 1)
+            raise MaskLabError(
+                f"panel {title!r}: {' and '.join(told[objective])} have the same objective ({objective}), and claims"
+                " compare one of each; leave one of them to a panel of its own"
+            )
 
 
 def tasks_of(view: View, sets) -> tuple[str, ...]:
