@@ -204,7 +204,7 @@ def test_of_two_recipes_of_one_size_nobody_says_which_is_meant():
     panels = RAW["studies"]["implicit-bias"]["panels"]
     twice = config_of(rate | model, panels=panels | {"slow": {"l, slow": "ib-pcfg-l-slow"}})
     view = View.of(twice, "implicit-bias")
-    said = "compares sizes, and ib-pcfg-l and ib-pcfg-l-slow are of the same size; leave one"
+    said = "compares sizes, and ib-pcfg-l and ib-pcfg-l-slow are of the same size; leave one to another study"
     for asked in (
         lambda: claims_of("implicit-bias", twice.studies["implicit-bias"], view),
         lambda: FIGURES["figure2"].needs(view),
