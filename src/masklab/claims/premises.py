@@ -314,12 +314,11 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
     lowest = min(zip(results.means(gaps), gaps, strict=True), key=lambda pair: pair[0])[1]
     for other in gaps:
         if other is not lowest and not results.shown_equal(other, lowest, _by_one(claim, results)):
-            pair = " - ".join(_checkpoint(gap, view) for gap in (other, lowest))
+            both = [_checkpoint(gap, view) for gap in (other, lowest)]
             apart = difference(results.values(other), results.values(lowest))
             if apart is None:
-                return (
-                    f"no replicate has the losses of both {' and '.join(_checkpoint(e, view) for e in (other, lowest))}"
-                )
+                return f"no replicate has the losses of both {' and '.join(both)}"
+            pair = " - ".join(both)
             return f"losses not shown to be equal within {view.saturation:g} of the floor ({pair}: {_said(apart)})"
     return None
 
