@@ -114,6 +114,22 @@ def test_correlations_pair_what_curves_have_at_the_same_place():
     assert np.isnan(values(effect, level).scalar).all()
 
 
+def test_differences_correlate_as_readings_do():
+    """Of each of six models its gain over a seventh, with what it reads itself: the numbers less one number."""
+    rng = np.random.default_rng(5)
+    numbers = {(name, 400, 100): rng.random(4) for name in "abcdefz"}
+    found = results(numbers)
+    *readings, last = (Reading(name, "accuracy", ("t",)) for name in "abcdefz")
+    gains = tuple(difference(reading, last) for reading in readings)
+    y, z = np.array([numbers[name, 400, 100] for name in "abcdef"]), numbers["z", 400, 100]
+    wanted = [stats.pearsonr(y[:, r] - z[r], y[:, r]).statistic for r in range(4)]
+    effect = Correlation(gains, tuple(readings), points=6)
+    assert points(effect, found) == 6
+    assert values(effect, found).scalar[:, 0] == pytest.approx(wanted) and one(effect, found)["verdict"] == "supported"
+    said = one(Correlation(tuple(readings), gains, points=6, varied=True), found)["why"]
+    assert re.fullmatch(r"A - Z.* is not shown to differ between the points \(Friedman's test: p = .*\)", said)
+
+
 def test_a_curve_whose_cost_was_measured_elsewhere_crosses_nothing():
     """At other checkpoints than the curve."""
     steps = {("a", step, 100): [0.5, 0.6, 0.7] for step in (100, 400)}
@@ -209,8 +225,16 @@ NUMBER = Reading("b", "accuracy", ("t",))
         (lambda: replace(NUMBER, layers=True), "shallow, or None (got True)"),
         (lambda: Correlation((CURVE,), (CURVE,), "rho"), "statistic must be one of correlation, R2 (got 'rho')"),
         (lambda: Within((NUMBER,), (NUMBER,), statistic="r"), "one of slope, partial correlation (got 'r')"),
-        (lambda: difference(CURVE, NUMBER), "of numbers or of curves, not of both"),
-        (lambda: Ratio(NUMBER, CURVE), "of numbers or of curves, not of both"),
+        (lambda: difference(CURVE, NUMBER), "a sum or difference is made of numbers, and a reading over something"),
+        (lambda: difference(CURVE, CURVE), "a sum or difference is made of numbers, and a reading over something"),
+        (lambda: Ratio(NUMBER, CURVE), "a ratio is made of numbers, and a reading over something is a curve: say how"),
+        (lambda: Ratio(CURVE, CURVE), "a ratio is made of numbers, and a reading over something is a curve: say how"),
+        (lambda: Least((CURVE, CURVE)), "the least or the median of several is made of numbers"),
+        (lambda: Correlation((NUMBER, NUMBER), (NUMBER,)), "an x for each of its ys (got 1 for 2)"),
+        (
+            lambda: Correlation((difference(NUMBER, NUMBER),), (NUMBER,), equal_loss=True),
+            "a correlation at equal loss is one of readings, each of one recipe",
+        ),
         (lambda: Slope((NUMBER, NUMBER), (1.0,), "x"), "a number for each of its ys (got 1 for 2)"),
         (lambda: Slope((CURVE,), (1.0,), "x"), "made of numbers"),
         (lambda: Crossing(NUMBER, None, NUMBER, 80), "crossing: curve must be a reading over steps (got Reading"),
@@ -220,7 +244,6 @@ NUMBER = Reading("b", "accuracy", ("t",))
         (lambda: Crossing(CURVE, None, CURVE, 80), "the level of a crossing is made of numbers"),
         (lambda: Reach(CURVE, 0.5), "reach: curve must be a reading over training sizes"),
         (lambda: Claim("c", "", "", "it", CURVE), "claim 'c': an effect must be a number, and this is a curve"),
-        (lambda: Claim("c", "", "", "it", difference(CURVE, CURVE)), "claim 'c': an effect must be a number"),
         (lambda: Claim("c", "", "", "it", NUMBER, given=NUMBER), "claim 'c': given must be a tuple of effects (got Re"),
     ],
 )

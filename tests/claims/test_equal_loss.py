@@ -53,6 +53,34 @@ def read(recipe, **more):
     return Reading(recipe, "accuracy", ("t",), **more)
 
 
+def without_losses(results, drop) -> Results:
+    """The same without the losses of some of its rows of scores; drop: (recipe, replicate) -> whether."""
+    scores = results.scores
+    lost = [drop(name, replicate) for name, replicate in zip(scores["recipe"], scores["replicate"], strict=True)]
+    return Results(results.view, scores[~(np.array(lost) & (scores["probe"] == "loss"))])
+
+
+def test_losses_of_different_replicates_are_not_equal():
+    """As of two runs together, of which each has measured one recipe's losses."""
+    found = without_losses(made(), lambda name, replicate: (name == "large") == (replicate > 1))
+    claim = Claim("c", "", "", "t", difference(read("large"), read("medium")), equal_loss=True, learned=False)
+    row = test_claims([claim], found).iloc[0]
+    assert row["verdict"] == "untested" and row["why"] == "no replicate has the losses of both medium and large"
+
+
+def test_a_single_replicate_chooses_no_recipe_for_a_claim_that_more_decide():
+    """Where losses were measured of fewer of them than scores; of a single one in all it may, as premises have it."""
+    names = ("medium", "large")
+    effect = Correlation(*2 * (tuple(map(read, names)),), points=2, equal_loss=True)
+    results = made()
+    assert at_equal_loss(effect, results) == effect
+    few = without_losses(results, lambda name, replicate: replicate > 1)
+    assert len(at_equal_loss(effect, few).ys) == 1
+    assert test_claims([Claim("c", "", "", "t", effect, learned=False)], few).iloc[0]["verdict"] == "untested"
+    single = Results(results.view, results.scores[results.scores["replicate"] == 1])
+    assert at_equal_loss(effect, single) == effect
+
+
 def test_converged_is_the_first_checkpoint_near_the_lowest_loss():
     results = made()
     # shares of the floor over the lowest one: large .148, .008, 0, .001; medium .245, .01, .001, 0; small .2, .05, 0, 0

@@ -10,8 +10,10 @@ import torch
 from checked_run import run
 from masklab.config.schema import FinetuneProbe
 from masklab.probes import Context
+from masklab.probes.checkpoints import measure_checkpoints
 from masklab.probes.finetune import chosen, combinations
 from masklab.probes.goals import Classification, Regression, answers
+from masklab.scores.items import items_path, read
 from masklab.scores.reading import RANKS
 from masklab.tasks.encoding import Split
 
@@ -54,6 +56,19 @@ def test_ratings_that_are_no_numbers_are_never_the_best(make_checkpoint, ratings
     split = Split(None, None, np.array([0.0, 1.0]), {})
     values = [Regression(0, 3, metric).value(split, np.array(given), "task") for given in ([1, np.nan], [2.0, 1.0])]
     assert values[0] < values[1] == pytest.approx(-1)
+
+
+@pytest.mark.parametrize("metric", ["pearson", "spearman"])
+def test_ratings_that_are_no_numbers_correlate_with_nothing(make_checkpoint, ratings, tmp_path, metric, caplog):
+    """A seed that diverges, with no other rate to choose: it counts as 0, and the others are not lost with it."""
+    (ratings / "task.json").write_text(json.dumps({"kind": "ratings", "low": 1.0, "high": 3.0, "metric": metric}))
+    probe = FinetuneProbe(**QUICK | {"epochs": 1, "lr": 1e10}, seeds=[1])
+    at = {"recipe": "a", "replicate": 1, "name": "p", "device": "cpu", "output": tmp_path / "scores.parquet"}
+    checkpoints, tasks = [(1, make_checkpoint("absolute"))], {"t": ratings}
+    found = measure_checkpoints(**at, probe=probe, checkpoints=checkpoints, tasks=tasks).to_pandas()
+    assert found[found["metric"].isin(["pearson", "spearman"])]["value"].tolist() == [0, 0]
+    assert "60 of 60 rows get ratings that are no numbers: training has diverged" in caplog.text
+    assert np.ptp(read(items_path(tmp_path / "scores.parquet"))["predictions"][0].as_py()) == 0
 
 
 def test_classes_of_logits_that_are_no_numbers_are_never_the_best(caplog):

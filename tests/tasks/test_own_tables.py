@@ -111,6 +111,17 @@ def test_what_a_probe_would_fail_at_is_one_line(held, facts, changes, said):
     assert message.startswith("mine.py: 'k' of tasks must return ") and said in message and "\n" not in message
 
 
+@pytest.mark.parametrize("held", FACTS)
+def test_a_split_without_a_row_is_named(held):
+    """A filter of a user's that keeps nothing, say: probes would divide by its length, after pre-training."""
+    for split in SPLITS[held]:
+        splits = {name: pd.DataFrame(ROWS[held]) for name in SPLITS[held]} | {split: pd.DataFrame(ROWS[held]).head(0)}
+        with pytest.raises(MaskLabError) as caught:
+            checked(KIND, splits, FACTS[held])
+        said = f"mine.py: 'k' of tasks must return for {held} a row or more in every split (got {split}: rows: 0)"
+        assert str(caught.value) == said
+
+
 def test_a_missing_split_is_named():
     splits = dict.fromkeys(("train", "test"), pd.DataFrame(ROWS["labels"]))
     with pytest.raises(MaskLabError, match=r"the splits train, valid, test \(got splits: \['train', 'test'\]"):

@@ -41,22 +41,14 @@ def every_part(effect) -> list:
 
 
 def is_curve(part) -> bool:
-    """Whether a reading or an effect is a curve, and no number."""
-    if isinstance(part, Reading):
-        return part.over is not None and part.reduce is None
-    return isinstance(part, Sum | Ratio) and any(map(is_curve, part.readings()))
+    """Whether a reading is a curve, and no number; effects are numbers."""
+    return isinstance(part, Reading) and part.over is not None and part.reduce is None
 
 
 def _check_numbers(what: str, parts) -> None:
     """ValueError: one of them is a curve."""
     if any(map(is_curve, parts)):
         raise ValueError(f"{what} is made of numbers, and a reading over something is a curve: say how to `reduce` it")
-
-
-def _check_alike(what: str, parts) -> None:
-    """ValueError: some of them are curves, and others are numbers."""
-    if len({is_curve(part) for part in parts}) > 1:
-        raise ValueError(f"{what} is of numbers or of curves, not of both: say how to `reduce` the curves")
 
 
 @dataclass(frozen=True)
@@ -71,7 +63,7 @@ class Sum:
     level: bool = False
 
     def __post_init__(self):
-        _check_alike("a sum or difference", self.readings())
+        _check_numbers("a sum or difference", self.readings())
 
     def readings(self) -> list:
         return [part for _, part in self.terms]
@@ -94,7 +86,7 @@ class Ratio:
     threshold: float = 0.0
 
     def __post_init__(self):
-        _check_alike("a ratio", self.readings())
+        _check_numbers("a ratio", self.readings())
 
     def readings(self) -> list:
         return [self.top, self.bottom]
@@ -115,6 +107,9 @@ class Least:
     """
 
     parts: tuple
+
+    def __post_init__(self):
+        _check_numbers("the least or the median of several", self.parts)
 
     def readings(self) -> list:
         return list(self.parts)
@@ -248,8 +243,9 @@ class Slope:
 class Correlation:
     """Pearson's correlation of `ys` with `xs`, point by point; or R2, its square, less `threshold`.
 
-    Each element of both is a number or a curve; the points of all are put together. With fewer than `points` the claim
-    is untested: three or four points correlate by chance. equal_loss: only over recipes at the lowest loss of all.
+    Each element of both is a number or a reading that is a curve; the points of all are put together. With fewer than
+    `points` the claim is untested: three or four points correlate by chance. equal_loss: only over recipes at the
+    lowest loss of all.
     varied: untested too unless `xs` differ between the points by more than replicates do (`premises.unvaried`), where
     the sentence takes it for granted that they do; the points are then the same in all replicates.
     sign: -1 for minus the correlation.
@@ -268,6 +264,10 @@ class Correlation:
         check_words(self, "correlation")
         if self.threshold and self.statistic != "R2":
             raise ValueError("a threshold is one of R2")
+        if len(self.ys) != len(self.xs):
+            raise ValueError(f"a correlation needs an x for each of its ys (got {len(self.xs)} for {len(self.ys)})")
+        if self.equal_loss and not all(isinstance(part, Reading) for part in self.ys):
+            raise ValueError("a correlation at equal loss is one of readings, each of one recipe")
 
     def readings(self) -> list:
         return [*self.ys, *self.xs]

@@ -100,12 +100,14 @@ def unvaried(claim: Claim, results: Results) -> str | None:
 
 
 def _unvaried(effect, results):
-    replicates = results.shared(effect.xs) or []
-    by_replicate = np.concatenate([results.values(part).at(replicates).data[:, :, 0] for part in effect.xs], 1)
+    measured = [values(part, results) for part in effect.xs]
+    replicates = [r for r in measured[0].replicates if all(r in each.replicates for each in measured)]
+    by_replicate = np.concatenate([each.at(replicates).data[:, :, 0] for each in measured], 1)
     p = friedman(by_replicate) if len(replicates) > 1 else 1.0
     if p < VARIED:
         return None
-    said = effect.xs[0].parts(results.view)["what"]
+    first = effect.xs[0]
+    said = first.parts(results.view)["what"] if isinstance(first, Reading) else first.words(results.view)
     return f"{said} is not shown to differ between the points (Friedman's test: p = {p:.2g})"
 
 
@@ -312,8 +314,11 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
     lowest = min(zip(results.means(gaps), gaps, strict=True), key=lambda pair: pair[0])[1]
     for other in gaps:
         if other is not lowest and not results.shown_equal(other, lowest, _by_one(claim, results)):
-            pair = " - ".join(_checkpoint(gap, view) for gap in (other, lowest))
+            both = [_checkpoint(gap, view) for gap in (other, lowest)]
             apart = difference(results.values(other), results.values(lowest))
+            if apart is None:
+                return f"no replicate has the losses of both {' and '.join(both)}"
+            pair = " - ".join(both)
             return f"losses not shown to be equal within {view.saturation:g} of the floor ({pair}: {_said(apart)})"
     return None
 

@@ -23,7 +23,7 @@ from masklab.claims.effects import (
 )
 from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, fisher_z, least, squared
 from masklab.scores.per_replicate import NOTHING, Values, at_same
-from masklab.scores.reading import Reading
+from masklab.scores.reading import FEWEST, Reading
 from masklab.scores.results import Results
 
 
@@ -82,10 +82,21 @@ def at_equal_loss(effect, results: Results):
 def _shown_lowest(recipes, effect, results) -> list[str]:
     """Recipes of an effect's `ys` whose mean loss is the lowest, and those that are shown to have it."""
     kept = results.at_equal_loss(recipes)
-    losses = {y.recipe: loss_of(y) for y in effect.ys if y.recipe in kept}
+    own = {y.recipe: y for y in effect.ys if y.recipe in kept}
+    losses = {name: loss_of(y) for name, y in own.items()}
     means = dict(zip(losses, results.means(losses.values()), strict=True))
     lowest = min(means, key=means.get, default=None)
-    return [name for name in losses if name == lowest or results.shown_equal(losses[name], losses[lowest])]
+
+    def equal(name):
+        return results.shown_equal(losses[name], losses[lowest], _few((own[name], own[lowest]), results))
+
+    return [name for name in losses if name == lowest or equal(name)]
+
+
+def _few(parts, results) -> bool:
+    """Whether a single replicate may show that losses are equal: where no more decide about these readings."""
+    shared = results.shared(parts) or []
+    return len(shared) < FEWEST or all(results.values(part).at(shared).is_one for part in parts)
 
 
 def _of_recipes(effect, kept):
@@ -137,7 +148,7 @@ def points(effect: Correlation | Within | Mediated, results: Results) -> int:
     if isinstance(effect, Within):
         left = len(values(effect, results).replicates) - 2
         return (len(effect.ys) - 1) * left - 1 - len(effect.givens) // len(effect.ys)
-    pairs = ((results.values(part) for part in pair) for pair in zip(effect.ys, effect.xs, strict=True))
+    pairs = ((values(part, results) for part in pair) for pair in zip(effect.ys, effect.xs, strict=True))
     return sum(y.data.shape[1] for y, _ in itertools.starmap(at_same, pairs))
 
 

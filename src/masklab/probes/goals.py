@@ -106,6 +106,10 @@ class Regression:
 
     def rows(self, test, valid) -> list[dict]:
         split, predictions = test
+        known = np.isfinite(predictions)
+        if lost := int((~known).sum()):  # the least rating, as class 0 of labels; of nothing else the correlation is 0
+            log.warning("%s of %s rows get ratings that are no numbers: training has diverged", lost, len(predictions))
+            predictions = np.where(known, predictions, self.low)
         rows = []
         for name, members in domains(split).items():
             rows += of_ratings(split.labels[members], predictions[members], split=name)

@@ -40,6 +40,8 @@ def checked(kind: Kind, splits: dict, facts: dict) -> dict:
     found = {}
     for split, table in splits.items():
         table = table if isinstance(table, pa.Table) else _arrow(kind, table, split)
+        if not len(table):  # nothing can be learned from it, chosen by it, or measured on it
+            raise kind.refused(f"for {held} a row or more in every split", 0, f"{split}: rows")
         texts = TEXTS.get(held, () if "symbols" in table.column_names else ("text_a",))
         for name in (*texts, *LISTS.get(held, ()), *(["label"] if numbers else [])):
             if name not in table.column_names:
