@@ -57,7 +57,9 @@ def sizes(view: View, kind: str, one_mask: bool = True) -> list[str]:
     for name in recipes:
         if by_size.setdefault(weights(view.recipes[name]), name) != name:
             same = by_size[weights(view.recipes[name])]
-            raise MaskLabError(f"compares sizes, and {same} and {name} are of the same size; leave one to another study")
+            raise MaskLabError(
+                f"compares sizes, and {same} and {name} are of the same size; leave one to another study"
+            )
     return [by_size[size] for size in sorted(by_size)]
 
 
