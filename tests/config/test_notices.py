@@ -76,7 +76,10 @@ def test_sequences_of_a_task_that_no_model_reads_to_their_end(task, tokens, tmp_
     monkeypatch.chdir(tmp_path)
     recipe = "ib-pcfg-s" if "pcfg" in task else "ib-hmm-s"
     study = f"studies: {{mine: {{panels: {{a: [{recipe}]}}, probes: {{mine: all}}}}}}\n"
-    found = notes_of(f"tasks: {{mine: {task}}}\nprobes: {{mine: {{like: .ib, tasks: [mine]}}}}\n{study}", tmp_path)
+    longer = "grammars: {ib: {levels: [3, 3, 3, 3, 3, 3]}}\n"  # sentences of 32 words
+    found = notes_of(
+        f"tasks: {{mine: {task}}}\nprobes: {{mine: {{like: .ib, tasks: [mine]}}}}\n{study}{longer}", tmp_path
+    )
     most = read().encoders[read().models[recipe].encoder].max_positions
     said = f"tasks.mine: its sequences have {tokens} tokens at least, and {recipe!r}, which probes.mine measures on it"
     assert found == ([f"my.yaml:1: {said}, reads the first {most}"] if tokens else [])

@@ -41,14 +41,22 @@ def every_part(effect) -> list:
 
 
 def is_curve(part) -> bool:
-    """Whether a reading is a curve, and no number; effects are numbers."""
-    return isinstance(part, Reading) and part.over is not None and part.reduce is None
+    """Whether a reading or an effect is a curve, and no number."""
+    if isinstance(part, Reading):
+        return part.over is not None and part.reduce is None
+    return isinstance(part, Sum | Ratio) and any(map(is_curve, part.readings()))
 
 
 def _check_numbers(what: str, parts) -> None:
     """ValueError: one of them is a curve."""
     if any(map(is_curve, parts)):
         raise ValueError(f"{what} is made of numbers, and a reading over something is a curve: say how to `reduce` it")
+
+
+def _check_alike(what: str, parts) -> None:
+    """ValueError: some of them are curves, and others are numbers."""
+    if len({is_curve(part) for part in parts}) > 1:
+        raise ValueError(f"{what} is of numbers or of curves, not of both: say how to `reduce` the curves")
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,7 @@ class Sum:
     level: bool = False
 
     def __post_init__(self):
-        _check_numbers("a sum or difference", self.readings())
+        _check_alike("a sum or difference", self.readings())
 
     def readings(self) -> list:
         return [part for _, part in self.terms]
@@ -86,7 +94,7 @@ class Ratio:
     threshold: float = 0.0
 
     def __post_init__(self):
-        _check_numbers("a ratio", self.readings())
+        _check_alike("a ratio", self.readings())
 
     def readings(self) -> list:
         return [self.top, self.bottom]
@@ -266,6 +274,8 @@ class Correlation:
             raise ValueError("a threshold is one of R2")
         if len(self.ys) != len(self.xs):
             raise ValueError(f"a correlation needs an x for each of its ys (got {len(self.xs)} for {len(self.ys)})")
+        made = [part for part in self.readings() if not isinstance(part, Reading)]
+        _check_numbers("what is correlated, and no reading,", made)
         if self.equal_loss and not all(isinstance(part, Reading) for part in self.ys):
             raise ValueError("a correlation at equal loss is one of readings, each of one recipe")
 
@@ -365,7 +375,7 @@ class Crossing:
 
     def __post_init__(self):
         for what, part in {"curve": self.curve, "cost": self.cost or self.curve}.items():
-            if not (is_curve(part) and part.over == "step"):
+            if not (isinstance(part, Reading) and is_curve(part) and part.over == "step"):
                 raise ValueError(f"crossing: {what} must be a reading over steps (got {part!r})")
         if isinstance(self.whole, Reading) != (self.cost is not None):
             wanted = "a number of updates, as the cost is counted in updates" if self.cost is None else "a reading"
@@ -404,7 +414,7 @@ class Reach:
     level: float
 
     def __post_init__(self):
-        if not (self.curve.over == "train_size" and is_curve(self.curve)):
+        if not (isinstance(self.curve, Reading) and self.curve.over == "train_size" and is_curve(self.curve)):
             raise ValueError(f"reach: curve must be a reading over training sizes (got {self.curve!r})")
 
     def readings(self) -> list:
