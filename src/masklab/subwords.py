@@ -167,7 +167,7 @@ def _canonical(pieces):
     The trainer walks its word counts in an order that changes from run to run. The pieces it finds do not depend on
     it, but sums differ in their last bits, ties come out in any order, and characters that lost their piece get the
     scores min, min + 1e-4, min + 2e-4, ... in any order. What spells a special token, as WikiText's <unk> does, is no
-    piece as well: it is that token.
+    piece: it is that token.
     """
     specials, rest = pieces[: len(SPECIALS)], [(piece, round(score, 6)) for piece, score in pieces[len(SPECIALS) :]]
     rest = [(piece, score) for piece, score in rest if piece not in SPECIALS]

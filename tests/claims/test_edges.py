@@ -227,7 +227,7 @@ NUMBER = Reading("b", "accuracy", ("t",))
         (lambda: Within((NUMBER,), (NUMBER,), statistic="r"), "one of slope, partial correlation (got 'r')"),
         (lambda: difference(CURVE, NUMBER), "of numbers or of curves, not of both"),
         (lambda: Ratio(NUMBER, CURVE), "of numbers or of curves, not of both"),
-        (lambda: Correlation((difference(CURVE, CURVE),), (CURVE,)), "what is correlated, and no reading, is made of"),
+        (lambda: Correlation((difference(CURVE, CURVE),), (CURVE,)), "a correlation is of numbers or of readings"),
         (lambda: Crossing(difference(CURVE, CURVE), None, NUMBER, 80), "crossing: curve must be a reading over steps"),
         (lambda: Slope((Ratio(CURVE, CURVE),), (1.0,), "x"), "a slope is made of numbers"),
         (lambda: Least((CURVE, CURVE)), "the least or the median of several is made of numbers"),

@@ -47,6 +47,11 @@ def is_curve(part) -> bool:
     return isinstance(part, Sum | Ratio) and any(map(is_curve, part.readings()))
 
 
+def _is_read_over(part, axis: str) -> bool:
+    """Whether it is a reading that is a curve over this axis."""
+    return isinstance(part, Reading) and part.over == axis and is_curve(part)
+
+
 def _check_numbers(what: str, parts) -> None:
     """ValueError: one of them is a curve."""
     if any(map(is_curve, parts)):
@@ -274,8 +279,8 @@ class Correlation:
             raise ValueError("a threshold is one of R2")
         if len(self.ys) != len(self.xs):
             raise ValueError(f"a correlation needs an x for each of its ys (got {len(self.xs)} for {len(self.ys)})")
-        made = [part for part in self.readings() if not isinstance(part, Reading)]
-        _check_numbers("what is correlated, and no reading,", made)
+        if any(is_curve(part) and not isinstance(part, Reading) for part in self.readings()):
+            raise ValueError("a correlation is of numbers or of readings that are curves, not of their differences")
         if self.equal_loss and not all(isinstance(part, Reading) for part in self.ys):
             raise ValueError("a correlation at equal loss is one of readings, each of one recipe")
 
@@ -375,7 +380,7 @@ class Crossing:
 
     def __post_init__(self):
         for what, part in {"curve": self.curve, "cost": self.cost or self.curve}.items():
-            if not (isinstance(part, Reading) and is_curve(part) and part.over == "step"):
+            if not _is_read_over(part, "step"):
                 raise ValueError(f"crossing: {what} must be a reading over steps (got {part!r})")
         if isinstance(self.whole, Reading) != (self.cost is not None):
             wanted = "a number of updates, as the cost is counted in updates" if self.cost is None else "a reading"
@@ -414,7 +419,7 @@ class Reach:
     level: float
 
     def __post_init__(self):
-        if not (isinstance(self.curve, Reading) and self.curve.over == "train_size" and is_curve(self.curve)):
+        if not _is_read_over(self.curve, "train_size"):
             raise ValueError(f"reach: curve must be a reading over training sizes (got {self.curve!r})")
 
     def readings(self) -> list:

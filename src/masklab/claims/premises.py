@@ -27,7 +27,7 @@ from masklab.claims.effects import (
 )
 from masklab.claims.values import effect_estimate, points, values
 from masklab.scores.estimate import Estimate
-from masklab.scores.per_replicate import difference
+from masklab.scores.per_replicate import difference, in_all
 from masklab.scores.reading import CONVERGED, FEWEST, Reading, leaves
 from masklab.scores.results import Results
 
@@ -101,7 +101,7 @@ def unvaried(claim: Claim, results: Results) -> str | None:
 
 def _unvaried(effect, results):
     measured = [values(part, results) for part in effect.xs]
-    replicates = [r for r in measured[0].replicates if all(r in each.replicates for each in measured)]
+    replicates = in_all(measured)
     by_replicate = np.concatenate([each.at(replicates).data[:, :, 0] for each in measured], 1)
     p = friedman(by_replicate) if len(replicates) > 1 else 1.0
     if p < VARIED:

@@ -22,7 +22,7 @@ from masklab.claims.effects import (
     Within,
 )
 from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, fisher_z, least, squared
-from masklab.scores.per_replicate import NOTHING, Values, at_same
+from masklab.scores.per_replicate import NOTHING, Values, at_same, in_all
 from masklab.scores.reading import FEWEST, Reading
 from masklab.scores.results import Results
 
@@ -32,7 +32,7 @@ def values(effect, results: Results) -> Values:
     if isinstance(effect, Reading):
         return results.values(effect)
     parts = [values(part, results) for part in effect.readings()]
-    replicates = [r for r in parts[0].replicates if all(r in part.replicates for part in parts)]
+    replicates = in_all(parts)
     if not replicates:
         return NOTHING
     parts = [part.at(replicates) for part in parts]

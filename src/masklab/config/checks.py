@@ -86,15 +86,14 @@ def _check_numbered(config, where, corpus):
     """No more words than can be numbered; else this is said when all sentences have been drawn, or never."""
     key, law = named_law(corpus) or ("vocabulary", None)
     law, named = law_entry(config, corpus), f"{law!r} has " if isinstance(law, str) else ""
-    words = corpus.vocabulary if law is None else words_of(law)
-    if words > MOST_WORDS:
-        raise MaskLabError(f"config: {where}.{key}: {named}{words} words; at most {MOST_WORDS} can be numbered")
-    if key == "chains" and law.chains > MOST_CHAINS:
-        raise MaskLabError(f"config: {where}.{key}: {named}{law.chains} chains; at most {MOST_CHAINS} can be numbered")
-    hidden = {"chains": (2 * getattr(law, "synsets", 0), "features"), "hmm": (getattr(law, "states", 0), "states")}
-    count, what = hidden.get(key, (0, ""))
-    if count > MOST_HIDDEN:
-        raise MaskLabError(f"config: {where}.{key}: {named}{count} {what}; at most {MOST_HIDDEN} can be numbered")
+    numbered = [(corpus.vocabulary if law is None else words_of(law), "words", MOST_WORDS)]
+    if key == "chains":
+        numbered += [(law.chains, "chains", MOST_CHAINS), (2 * law.synsets, "features", MOST_HIDDEN)]
+    if key == "hmm":
+        numbered += [(law.states, "states", MOST_HIDDEN)]
+    for count, what, most in numbered:
+        if count > most:
+            raise MaskLabError(f"config: {where}.{key}: {named}{count} {what}; at most {most} can be numbered")
 
 
 def _check_tokenizer(config, name, tokenizer):

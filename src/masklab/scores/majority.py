@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 
 from masklab.scores.facts import base
-from masklab.scores.per_replicate import Values
+from masklab.scores.per_replicate import Values, in_all
 from masklab.scores.reading import Reading
 
 # What always giving one answer scores: another metric of the same rows, or a number.
@@ -40,7 +40,7 @@ def majority(results, reading: Reading) -> Values | None:
         parts = [Values(part.replicates, part.data[:, np.isin(part.x, x)], x) for part in parts]
         if not len(x):
             return None
-    shared = [r for r in parts[0].replicates if all(r in part.replicates for part in parts)]
+    shared = in_all(parts)
     of_one = [reading.of(reading.recipe, tasks=(task,)) for task in reading.tasks]
     # of pairs alone a task counts in the score's mean for each of its phenomena, as `Rows.weights` has it
     counts = [len(np.unique(results.index.cells(one, results.index.picked(one)))) for one in of_one]

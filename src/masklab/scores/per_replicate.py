@@ -47,6 +47,12 @@ class Values:
 NOTHING = Values((), np.empty((0, 1, 1)))
 
 
+def in_all(several) -> list[int]:
+    """The replicates that all of several values have, in the order of the first."""
+    first, *others = several
+    return [r for r in first.replicates if all(r in each.replicates for each in others)]
+
+
 def at_same(one: Values, other: Values) -> tuple[Values, Values]:
     """Two curves at the points that both have; numbers as they are."""
     if one.x is None or other.x is None or np.array_equal(one.x, other.x):
@@ -57,7 +63,7 @@ def at_same(one: Values, other: Values) -> tuple[Values, Values]:
 
 def difference(left: Values, right: Values) -> Estimate | None:
     """Mean and interval of the differences of two numbers within the replicates that both have; None without any."""
-    shared = [r for r in left.replicates if r in right.replicates]
+    shared = in_all((left, right))
     if not shared:
         return None
     left, right = left.at(shared), right.at(shared)

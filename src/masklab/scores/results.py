@@ -15,7 +15,7 @@ import pandas as pd
 from masklab.errors import MaskLabError
 from masklab.scores import majority as majorities
 from masklab.scores.estimate import FISHER, PLAIN, Estimate, estimate
-from masklab.scores.per_replicate import NOTHING, Values, at_same, difference, reduced
+from masklab.scores.per_replicate import NOTHING, Values, at_same, difference, in_all, reduced
 from masklab.scores.picking import Rows
 from masklab.scores.reading import CORRELATIONS, WHOLE, Reading
 from masklab.scores.resampling import Resampling
@@ -103,8 +103,8 @@ class Results:
 
     def shared(self, readings) -> list[int] | None:
         """The replicates that all readings have, of those that were measured; None if there is none."""
-        measured = [values.replicates for reading in readings if (values := self.values(reading)).replicates]
-        return [r for r in measured[0] if all(r in each for each in measured)] or None if measured else None
+        measured = [values for reading in readings if (values := self.values(reading)).replicates]
+        return in_all(measured) or None if measured else None
 
     def means(self, readings) -> list[float]:
         """Means of numbers over the replicates that all of them have; NaN of what was not measured.

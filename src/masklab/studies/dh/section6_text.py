@@ -138,8 +138,9 @@ def _taught(own, others, view):
     """(what is claimed, effect): a correlation is higher with a model's own D_f0 than with that of initial weights, of
     the same words and with the same D_f.
 
-    A fine-tuned network minds what it minded before, whether it had learned anything or not: initial weights, too, go
-    with their own D_f0 more than with that of others. Where these are measured, it has to be more by more than that.
+    A fine-tuned network may mind what it minded before, whether it had learned anything or not: initial weights, too,
+    go with their own D_f0 more than with that of others. Where these are measured, it has to be more by more than that.
+    This says that D_f0 has learned something, and not that D_f, without pre-training, would be another.
     """
     said, more = "it is higher than with the D_f0 of initial weights, of the same words", difference(own, others)
     nulls = [nulls_of(reading, view).get("untrained") for reading in (own, others)]
