@@ -260,6 +260,16 @@ def test_a_fine_tuning_reads_no_decoder_where_predictions_are_read_too(keys):
     assert flops[0] == flops[1]
 
 
+def test_initial_weights_are_fine_tuned_on_the_largest_size_beside_a_model_whose_words_are_replaced():
+    tuned, flops = {"tasks": ["p"], "seeds": [1]}, []
+    replaced = {"kind": "paraphrased", "parses": ["x"], "wordnet": "nltk", "examples": 1}
+    for keys in ({"sizes": [32, 64]}, {"sizes": [64]}, replaced | {"sizes": [32, 64]}):
+        raw = copy.deepcopy(RAW)
+        raw["probes"]["tune"] = {"kind": "finetune"} | tuned | keys
+        flops.append(make_plan(load(raw), "h100").costs["probe", "tune", "first", "1", "all"].flops)
+    assert flops[2] == pytest.approx(flops[0] + flops[1], rel=0.05) and flops[2] > flops[0] + flops[1]
+
+
 def test_the_page_of_a_dictionary_is_made_on_a_cpu_whatever_the_rest_is_made_on():
     how = {"model": "first@50", "layer": 2, "atoms": 500, "sample": 600, "iterations": 50, "batch_size": 20}
     config = load(RAW | {"dictionaries": {"d": how}})

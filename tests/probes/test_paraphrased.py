@@ -33,6 +33,7 @@ from masklab.phrases import (
     TOLD,
     WITH,
     WORD,
+    fresh,
     held_fixed,
     in_text,
     split,
@@ -41,6 +42,7 @@ from masklab.phrases import (
 from masklab.phrases.distances import total_variation
 from masklab.phrases.examples import Feature, Text, read_examples
 from masklab.phrases.parses import key_of, keyed, parse, places, read_trees
+from masklab.phrases.reader import Reader
 from masklab.probes import Context, paraphrased
 from masklab.rng import torch_generator
 from masklab.tasks.encoding import content_ids
@@ -127,7 +129,7 @@ def rows(given):
 
 def test_every_level_is_measured_at_every_size_and_update(rows):
     assert {row["split"] for row in rows if row.get("metric") == "pearson"} == {
-        each for level in LEVELS for each in (level, split(level, COURSE))
+        each for level in LEVELS for each in (level, split(level, COURSE), fresh(level))
     }
     for level in LEVELS:
         for size in (20, 60):
@@ -199,14 +201,14 @@ def test_distances_in_the_text_itself_are_means_over_the_words_beside_a_feature(
     plain = probes.run(given(drawn=True))
     more = in_text(""), held_fixed(""), untaught(""), split("", TOLD)
     own = [row for row in asked if not any(part in row["split"] for part in more)]
+    words = [way for level in (WORD, DRAWN_WORD) for way in (level, in_text(level))]
     assert [row for row in own if "value" in row] == [row for row in plain if "value" in row]
     assert items(own) == items(plain)
-    words = [way for level in (WORD, DRAWN_WORD) for way in (level, in_text(level))]
     levels = {*LEVELS, *words, in_text(SHORT), in_text(LONG), *map(held_fixed, words)}
-    levels |= {untaught(level) for level in (*words, *map(held_fixed, words))}
+    of_others = {untaught(level) for level in (*words, *map(held_fixed, words))}
     assert {row["split"] for row in asked if row.get("metric") == "pearson"} == {
-        each for level in levels for each in (level, split(level, COURSE))
-    }
+        *(each for level in levels | of_others for each in (level, split(level, COURSE))), *map(fresh, levels)
+    }  # fmt: skip
     drawn = MaskedLM(model.config, model.vocab_size, generator=torch_generator(context.seed, "initial weights")).eval()
 
     def predicted(before, after, model=model):
@@ -235,6 +237,33 @@ def test_distances_in_the_text_itself_are_means_over_the_words_beside_a_feature(
         assert abs(by_chance - wanted) > 1e-3
         checked += 1
     assert checked >= 2
+
+
+def test_the_null_is_a_classifier_of_initial_weights_with_the_distances_of_the_pre_trained_model(given, tmp_path):
+    """Its accuracy and its changes are those that the probe has of a checkpoint of these weights."""
+    context = given(in_text=True, drawn=True)
+    rows, model = probes.run(context), load_checkpoint(context.checkpoint)
+    drawn = MaskedLM(model.config, model.vocab_size, generator=torch_generator(context.seed, "initial weights"))
+    save_checkpoint(drawn, tmp_path / "step-0", tokenizer_folder=context.checkpoint, metadata={})
+    alone = probes.run(replace(context, checkpoint=tmp_path / "step-0"))
+
+    def by_split(rows):
+        return {row["split"]: row for row in checked_run.items(rows) if row["train_size"] == 60}
+
+    own, null = by_split(rows), by_split(alone)
+    nulls = [level.removesuffix(fresh("")) for level in own if level.endswith(fresh("")) and level != fresh("test")]
+    assert len(nulls) == len([*LEVELS]) + 1 + 4 + 4  # drawn words; four levels in the text; four held fixed
+    for level in nulls:
+        assert own[fresh(level)]["predictions"] == pytest.approx(null[level]["predictions"], abs=1e-6, nan_ok=True)
+        assert own[fresh(level)]["predictions"] != pytest.approx(own[level]["predictions"], abs=1e-4, nan_ok=True)
+    for level in (DRAWN_WORD, in_text(DRAWN_WORD), LONG, EXAMPLE):  # the same features for every classifier
+        assert own[fresh(level)]["targets"] == pytest.approx(own[level]["targets"], abs=1e-6, nan_ok=True)
+        assert own[fresh(level)]["targets"] != pytest.approx(null[level]["targets"], abs=1e-4, nan_ok=True)
+    accuracies = [
+        [row["value"] for row in of if (row["split"], row.get("metric"), row["train_size"]) == (at, "accuracy", 60)]
+        for of, at in ((rows, fresh("test")), (alone, "test"))
+    ]
+    assert accuracies[0] == accuracies[1] and len(accuracies[0]) == 1
 
 
 def test_items_are_texts_whatever_classifiers_mind(given, tmp_path):
@@ -394,7 +423,7 @@ def test_a_word_lies_in_the_token_that_goes_on_behind_it():
         parsed = parse(tree)
         own = Text(0, text, parsed, places(parsed, text)[1])
         nodes = parsed.candidates
-        spans = paraphrased.Reader(tokenizer, 64, "cpu").spans(own, nodes)
+        spans = Reader(tokenizer, 64, "cpu").spans(own, nodes)
         assert {own.part(node): span[1:] for node, span in zip(nodes, spans, strict=True)} == wanted
 
 
@@ -425,6 +454,29 @@ def test_resumes_with_what_was_kept(world, given, tmp_path, monkeypatch):
     assert len(measured) == 1
 
 
+@pytest.mark.parametrize("over", (0.2, 0.8))  # of the share of fine-tuning that is the model's, two thirds
+def test_a_fine_tuning_that_was_killed_midway_goes_on_where_it_was(over, given, tmp_path, monkeypatch):
+    """In the model's own, or in that of initial weights, after the other."""
+    monkeypatch.setattr("masklab.jobs.midway.EVERY", 0.0)
+    context = given(there=None, back=None, verbalisers=None, sizes=[20, 60], drawn=True)
+    whole, told = probes.run(context), []
+
+    def kill(done, total, note):
+        told.append(done)
+        if done > over:
+            raise KeyboardInterrupt
+
+    kept = replace(context, state_folder=tmp_path / "state")
+    with pytest.raises(KeyboardInterrupt):
+        probes.run(replace(kept, progress=kill))
+    done, told[:] = told[-1], []
+    again = probes.run(replace(kept, progress=lambda *said: told.append(said[0])))
+    assert [row for row in again if "value" in row] == [row for row in whole if "value" in row]
+    assert items(again) == items(whole)
+    assert told == sorted(told) and next(share for share in told if share > over - 0.1) == pytest.approx(done, abs=0.05)
+    assert {file.suffix for file in (tmp_path / "state").iterdir()} == {".json"}
+
+
 def test_another_translation_model_is_another_mark(world, given, tmp_path, monkeypatch):
     """By its content where it is small, and by size and time where it is large."""
     shutil.copytree(world / "there", tmp_path / "there")
@@ -446,9 +498,10 @@ def test_another_translation_model_is_another_mark(world, given, tmp_path, monke
 
 def test_without_translation_words_alone_and_without_wordnet_no_words(given):
     words = run(given(there=None, back=None, updates=[], sizes=[20]))
-    assert {row["split"] for row in words if row["metric"] == "pearson"} == {WORD}
+    assert {row["split"] for row in words if row["metric"] == "pearson"} == {WORD, fresh(WORD)}
     phrases = run(given(wordnet=None, updates=[], sizes=[20], verbalisers=None))
-    assert {row["split"] for row in phrases if row["metric"] == "pearson"} == {*LEVELS} - {WORD, EXAMPLE}
+    there = {*LEVELS} - {WORD, EXAMPLE}
+    assert {row["split"] for row in phrases if row["metric"] == "pearson"} == {*there, *map(fresh, there)}
     assert {SHORT, LONG} < {row["split"] for row in phrases}
 
 

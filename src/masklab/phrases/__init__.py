@@ -11,6 +11,7 @@ DRAWN = " drawn"  # what the levels of features that were drawn are called, too
 IN_TEXT = ", in its text"  # how the levels of features end that are asked in the text itself
 HELD = ", form held fixed"  # ... and of what is left of distances without length, spelling and part of speech
 UNTAUGHT = ", by initial weights"  # ... and where D_f0 is that of initial weights, D_f the same as before
+FRESH = ", classifier never pre-trained"  # ... and where D_f is that of initial weights that were fine-tuned, D_f0 not
 TOLD = "told"  # the part that says how often synonyms lie nearer than other features; its metric
 DRAWN_WORD = WORD + DRAWN
 WORDS = (WORD, DRAWN_WORD)  # levels of single words, which have synonyms
@@ -40,6 +41,11 @@ def held_fixed(level: str) -> str:
 def untaught(level: str) -> str:
     """The same features, with distances before fine-tuning of what initial weights predict."""
     return level + UNTAUGHT
+
+
+def fresh(level: str) -> str:
+    """The same level, and the changes of a classifier that was fine-tuned from initial weights."""
+    return level + FRESH
 
 
 def is_in_text(level: str) -> bool:

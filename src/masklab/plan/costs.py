@@ -389,7 +389,12 @@ class Costs:
         each = forward_flops(encoder, 0, 1, length, length if probe.pooling == "mean" else 1) * rows
         return seconds + self.device.of(encoder, each, encoder.layers / 3 * rows / 64), flops + each
 
-    _paraphrased = _replaced  # what translations take depends on models that nobody knows here
+    def _paraphrased(self, probe, model, encoder, tasks):
+        """The same, and once more of initial weights on the largest size. What translations take depends on models that
+        nobody knows here."""
+        initial = probe.model_copy(update={"sizes": probe.sizes and [max(probe.sizes)], "updates": []})
+        measured = [self._replaced(each, model, encoder, tasks) for each in (probe, initial)]
+        return tuple(map(sum, zip(*measured, strict=True)))
 
     def _updates(self, probe, epoch, every):
         """Updates of a fine-tuning, until it stops early."""

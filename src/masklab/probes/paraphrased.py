@@ -19,15 +19,19 @@ With `in_text` words and phrases are asked in their own text as well: the word b
 behind, and the distance is the mean of the two. Of words there are then three things more, however they are asked. A
 row `told`, split = the level, `told`: in what share of them the synonym lies nearer than another word
 (`phrases.others`). A level at which their form is held fixed, with which both distances go even of initial weights:
-correlations of what is left of the distances after least squares on `nuisances`. And each of these levels once more
-with the distances of initial weights in the place of the model's (`models.initial`), of the same words: what goes with
-these as much needs no pre-training. None of this is in the paper.
+correlations of what is left of the distances after least squares on `asked.nuisances`. And each of these levels once
+more with the distances of initial weights in the place of the model's (`models.initial`), of the same words: what goes
+with these as much needs no pre-training. None of this is in the paper.
+
+Nor is the null of each level (`phrases.fresh`): the changes are those of a classifier that was fine-tuned from initial
+weights, on the largest size, of its own most salient features and of the same drawn words; the distances before
+fine-tuning are still those of the pre-trained model. A correlation that this classifier has as well is no sign that
+anything of pre-training is left in the other. Its accuracy is a row, too, whose split is that of `test`.
 
 Items are in the order of the texts, NaN where a text has no such feature: most salient words are of other texts for
 every classifier, and test sets are drawn again text by text.
 """
 
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -42,40 +46,28 @@ from masklab.models.checkpoint import load_checkpoint
 from masklab.models.initial import initial
 from masklab.phrases import (
     COURSE,
-    DRAWN_WORD,
-    EXAMPLE,
-    LONG,
-    MEANS,
     REPLACED,
-    SHORT,
     TOLD,
-    WITH,
-    WORD,
     WORDS,
-    held_fixed,
-    in_text,
+    fresh,
     is_held_fixed,
     is_untaught,
     split,
-    untaught,
 )
-from masklab.phrases.distances import template_distances, total_variation, without
-from masklab.phrases.examples import Feature, Text, read_examples
-from masklab.phrases.others import others, spelling
-from masklab.phrases.parses import NOUN, VERB, keyed, read_trees
-from masklab.phrases.parses import SHORT as FEW
-from masklab.phrases.queries import by_template, filled, in_its_text, query_ids, sentence_query, verbaliser_ids
-from masklab.phrases.saliency import probabilities, saliency
-from masklab.phrases.synonyms import Synonyms
-from masklab.phrases.translation import Translator, paraphrases
+from masklab.phrases.asked import Asked, means, measured_before, ways
+from masklab.phrases.examples import Feature, read_examples
+from masklab.phrases.others import others
+from masklab.phrases.parses import keyed, read_trees
+from masklab.phrases.queries import verbaliser_ids
+from masklab.phrases.reader import Reader
+from masklab.phrases.replacing import LEAST, Sources, features
 from masklab.probes.outcomes import of_classes, of_items, seed_kept
-from masklab.probes.replacement import classifiers, correlated
+from masklab.probes.replacement import classifiers, correlated, never_pretrained
 from masklab.rng import generator
-from masklab.tasks.encoding import content_ends, content_ids, encode_split, joined
+from masklab.tasks.encoding import encode_split
 from masklab.tokenizers import load_tokenizer
 from masklab.wordnet import place_of
 
-LEAST = 3  # features that a correlation needs
 SHOWN = 5  # replacements of each level that are kept as text
 
 
@@ -130,64 +122,82 @@ def _files(folder) -> list[Path]:
     return sorted(file for file in Path(folder).iterdir() if file.is_file() and not file.name.startswith("."))
 
 
-class Sources:
-    """Where paraphrases come from: MaskLabError in one line where a database or a model is missing."""
-
-    def __init__(self, probe, device):
-        self.synonyms = None if probe.wordnet is None else Synonyms(probe.wordnet)
-        self.pair = None
-        if probe.there is not None:
-            self.pair = [Translator(found(model), device) for model in (probe.there, probe.back)]
-
-
 def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, sources, tell):
     probe, device = context.probe, context.device
     model = load_checkpoint(context.checkpoint, device).eval()
     longest = min(probe.max_length, model.config.max_positions)
     splits = [encode_split(folder / f"{part}.parquet", tokenizer, longest, device) for part in ("train", "valid")]
-    reader, rows, levels, texts = Reader(tokenizer, longest, device), [], None, Texts(examples)
-    labels = np.array([example.label for example in examples])
-    for size, updates, classifier in classifiers(context, name, facts, splits, seed, tell):
-        shared = {"task": name, "train_size": size, "seed": seed}
-        first = levels is None
-        if first:
-            address = context.seed, context.name
-            chosen = features(examples, classifier, reader, sources, (*address, name), probe.drawn)
-            levels = measured_before(model, chosen, reader, probe, answers, context.seed)
+    of = Measured(context, name, facts["labels"], model, Reader(tokenizer, longest, device), sources, answers, examples)
+    sizes, rows, levels = context.training_sizes(name), [], None
+    share = sum(sizes) / (sum(sizes) + max(sizes))  # of the time that it takes to fine-tune; the rest: initial weights
+    for size, updates, classifier in classifiers(context, name, facts, splits, seed, lambda done: tell(share * done)):
+        columns = {"task": name, "train_size": size, "seed": seed}
+        if first := levels is None:
+            chosen = of.features_of(classifier)
+            levels = of.before(chosen, initial(model, context.seed) if probe.in_text else None)
             if probe.in_text:
-                rows += told(model, chosen, levels, reader, probe, (*address, "others", name), texts, **shared)
+                address = context.seed, context.name, "others", name
+                rows += told(model, chosen, levels, of.reader, probe, address, of.texts, **columns)
         if updates is None:
-            given = reader.answers(classifier, [example.texts for example in examples]).argmax(1)
-            rows += of_classes(labels, given, facts["labels"], split="test", **shared)
-        changes = {id(own): reader.changes(classifier, own) for own in chosen.values()}
+            rows += of.accuracies(classifier, "test", columns)
+            rows += of.correlations(classifier, levels, str, columns, shown=first)
+        else:  # items have no `at`
+            found = of.correlations(classifier, levels, lambda level: split(level, COURSE), columns)
+            rows += [row | {"at": float(updates)} for row in found if "predictions" not in row]
+
+    def told_of_initial(done):
+        tell(share + (1 - share) * done)
+
+    size, classifier = never_pretrained(context, name, facts, splits, seed, told_of_initial)
+    columns = {"task": name, "train_size": size, "seed": seed}
+    levels = of.before(of.features_of(classifier))
+    return (
+        rows + of.accuracies(classifier, fresh("test"), columns) + of.correlations(classifier, levels, fresh, columns)
+    )
+
+
+class Measured:
+    """A pre-trained model and the test examples of a task: what is measured of each classifier.
+
+    answers: ids of the verbalisers, or None.
+    """
+
+    def __init__(self, context, name, classes, model, reader, sources, answers, examples):
+        self.context, self.name, self.classes, self.model = context, name, classes, model
+        self.reader, self.sources, self.answers = reader, sources, answers
+        self.examples, self.texts = examples, Texts(examples)
+
+    def features_of(self, classifier) -> dict[str, list[Feature]]:
+        """Level -> the features that are replaced, the most salient ones to this classifier."""
+        address = self.context.seed, self.context.name, self.name
+        return features(self.examples, classifier, self.reader, self.sources, address, self.context.probe.drawn)
+
+    def before(self, chosen, untrained=None) -> dict[str, Asked]:
+        """See `measured_before`."""
+        return measured_before(self.model, chosen, self.reader, self.context.probe, self.answers, untrained)
+
+    def accuracies(self, classifier, called: str, columns) -> list[dict]:
+        """Rows of the classifier's answers to the examples; called: their split."""
+        given = self.reader.answers(classifier, [example.texts for example in self.examples]).argmax(1)
+        labels = np.array([example.label for example in self.examples])
+        return of_classes(labels, given, self.classes, split=called, **columns)
+
+    def correlations(self, classifier, levels, called, columns, shown=False) -> list[dict]:
+        """Rows and items of the classifier at all levels; called: level -> split; shown: first replacements, too."""
+        rows, changes = [], {}
         for level, asked in levels.items():
-            own, after = asked.features, changes[id(asked.features)]
-            columns = shared | {"split": level if updates is None else split(level, COURSE)}
-            address = context.seed, context.name, "features", level
-            found_rows = texts.placed(correlated(*asked.left(asked.before, after), address, **columns), own)
-            if updates is not None:  # items have no `at`
-                found_rows = [row | {"at": float(updates)} for row in found_rows if "predictions" not in row]
-            rows += found_rows
-            if first and not (is_held_fixed(level) or is_untaught(level)):
+            own = asked.features
+            if id(own) not in changes:
+                changes[id(own)] = self.reader.changes(classifier, own)
+            after, address = changes[id(own)], (self.context.seed, self.context.name, "features", level)
+            found = correlated(*asked.left(asked.before, after), address, **columns, split=called(level))
+            rows += self.texts.placed(found, own)
+            if shown and not (is_held_fixed(level) or is_untaught(level)):
                 rows += [
-                    shared | {"split": split(level, REPLACED), "metric": feature.shown(), "value": value, "n": at}
+                    {**columns, "split": split(level, REPLACED), "metric": feature.shown(), "value": value, "n": at}
                     for at, (feature, value) in enumerate(zip(own[:SHOWN], after.tolist(), strict=False), 1)
                 ]
-    return rows
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The features of a level, distances of what the pre-trained model predicts of them, [N], and `nuisances` that are
-    held fixed, [N, K], or None."""
-
-    features: list
-    before: np.ndarray
-    fixed: np.ndarray | None = None
-
-    def left(self, *distances) -> list:
-        """Distances, [N] each, without what goes with what is held fixed."""
-        return [of if self.fixed is None else without(of, self.fixed) for of in distances]
+        return rows
 
 
 class Texts:
@@ -208,154 +218,6 @@ class Texts:
         return record | lists
 
 
-class Reader:
-    """Texts as a model reads them."""
-
-    def __init__(self, tokenizer, longest, device):
-        self.tokenizer, self.longest, self.device = tokenizer, longest, device
-
-    def pairs(self, texts) -> list[tuple]:
-        """(ids of the first text, ids of the second or None) of examples' texts."""
-        firsts = content_ids(self.tokenizer, [first for first, _ in texts])
-        seconds = content_ids(self.tokenizer, [second or "" for _, second in texts])
-        return [(a, None if second is None else b) for a, b, (_, second) in zip(firsts, seconds, texts, strict=True)]
-
-    def answers(self, classifier, texts) -> np.ndarray:
-        """A classifier's probabilities, [N, C]."""
-        return probabilities(classifier, [joined(*pair, self.longest) for pair in self.pairs(texts)], self.device)
-
-    def changes(self, classifier, features) -> np.ndarray:
-        """Total variation between predictions before and after each replacement, [N]."""
-        whole = [feature.example.texts for feature in features] + [feature.texts for feature in features]
-        given = self.answers(classifier, whole)
-        return total_variation(given[: len(features)], given[len(features) :])
-
-    def spans(self, text: Text, nodes) -> list[tuple[int, int, int]]:
-        """(text, first token, token after the last) of nodes: all tokens that hold some of it, `cat.` of `cat`."""
-        (ends,) = content_ends(self.tokenizer, [text.text])
-        places = np.array([text.place(node) for node in nodes]).reshape(-1, 2)
-        begins, behind = np.searchsorted(ends, places, side="right").T
-        last = np.minimum(np.searchsorted(ends, places[:, 1]) + 1, len(ends))
-        return [(text.side, *span) for span in zip(begins.tolist(), np.maximum(behind, last).tolist(), strict=True)]
-
-
-def features(examples, classifier, reader, sources, address, drawn=False) -> dict[str, list[Feature]]:
-    """Level -> the features that are replaced; drawn: words that are drawn, too, the same for every model
-    of a replicate."""
-    texts = [(example, text) for example in examples for text in example.parsed]
-    pairs = reader.pairs([example.texts for example, _ in texts])
-    chosen: dict[str, list[Feature]] = {}
-    if sources.synonyms is not None:
-        rng = generator(*address, "synonyms")
-        words = _most_salient(texts, pairs, classifier, reader, lambda node: len(node) == 1)
-        given = (_reworded(*word, sources.synonyms, rng) for word in words)
-        chosen[WORD] = [feature for feature in given if feature is not None]
-        if drawn:
-            chosen[DRAWN_WORD] = _drawn(texts, sources.synonyms, generator(*address, "drawn"))
-    if sources.pair is not None:
-        short = _most_salient(texts, pairs, classifier, reader, lambda node: len(node) <= FEW)
-        long = [(example, text, node) for example, text in texts if (node := text.tree.longest()) is not None]
-        chosen |= {SHORT: _translated(short, sources.pair), LONG: _translated(long, sources.pair)}
-    return {level: of for level, of in chosen.items() if len(of) >= LEAST}
-
-
-def _reworded(example, text, node, synonyms, rng) -> Feature | None:
-    """A word with one of its synonyms in its place; None where it has none."""
-    labelled, word = text.tree.labelled, text.part(node)
-    tag = node.label if labelled else synonyms.tag(word)
-    options = synonyms.of(word, tag)
-    new = options[int(rng.integers(len(options)))] if options else None
-    return None if new is None else Feature(example, text, node, new, None if labelled else tag)
-
-
-def _drawn(texts, synonyms, rng) -> list[Feature]:
-    """Of each text that has such a word, one that has synonyms, whatever a classifier minds."""
-    features = []
-    for example, text in texts:
-        words = [node for node in text.tree.candidates if len(node) == 1]
-        reworded = (_reworded(example, text, words[at], synonyms, rng) for at in rng.permutation(len(words)))
-        if (feature := next(filter(None, reworded), None)) is not None:
-            features.append(feature)
-    return features
-
-
-def _most_salient(texts, pairs, classifier, reader, allowed):
-    """(example, text, node): of each text the candidate whose hiding takes the most from the predicted label."""
-    nodes = [[node for node in text.tree.candidates if allowed(node)] for _, text in texts]
-    spans = [reader.spans(text, of) if of else [] for (_, text), of in zip(texts, nodes, strict=True)]
-    scores = saliency(classifier, pairs, spans, reader.longest, reader.device)
-    return [
-        (example, text, of[int(given.argmin())])
-        for (example, text), of, given in zip(texts, nodes, scores, strict=True)
-        if of
-    ]
-
-
-def _translated(chosen, pair) -> list[Feature]:
-    before = [text.text[: text.place(node)[0]] for _, text, node in chosen]
-    new = paraphrases(*pair, before, [text.part(node) for _, text, node in chosen])
-    return [Feature(*one, text) for one, text in zip(chosen, new, strict=True) if text is not None]
-
-
-def _ways(level, probe) -> dict:
-    """What a level of words or phrases is called by how it is asked -> (feature, new) -> pairs of queries."""
-    return {level: by_template} | ({in_text(level): in_its_text} if probe.in_text else {})
-
-
-def _distances(model, queries, reader, among=None):
-    rows = query_ids(reader.tokenizer, [query for pair in queries for query in pair], reader.longest)
-    return template_distances(model, list(zip(rows[0::2], rows[1::2], strict=True)), reader.device, among)
-
-
-def _means(model, features, words, how, reader) -> np.ndarray:
-    """Mean distance over the pairs of queries of each feature and of the words in its place, [N]."""
-    queries = [how(feature, new) for feature, new in zip(features, words, strict=True)]
-    counts = np.array([len(of) for of in queries])
-    given = _distances(model, [pair for of in queries for pair in of], reader)
-    return np.add.reduceat(given, np.cumsum(counts) - counts) / counts
-
-
-def nuisances(features, reader) -> np.ndarray:
-    """The form of words, with which distances go even of initial weights, [N, 11]: of how many words and tokens the
-    text is, as logarithm and inverse, of how many tokens the word and its synonym are, whether of as many, what
-    spelling they share, and the part of speech, which decides about the query.
-    """
-    words = [len(feature.text.tree.words) for feature in features]
-    texts = (
-        [feature.text.text for feature in features],
-        *zip(*((f" {f.old}", f" {f.new}") for f in features), strict=True),
-    )
-    tokens, old, new = (np.array([*map(len, content_ids(reader.tokenizer, [*of]))]) for of in texts)
-    lengths = np.array([words, tokens], np.float64)
-    spelt = spelling(features, reader.tokenizer)
-    shared = np.transpose([spelt.shared(feature.old, feature.new) for feature in features])
-    kinds = [[feature.category == kind for feature in features] for kind in (NOUN, VERB)]
-    return np.stack([*np.log(lengths), *(1 / lengths), old, new, old != new, *shared, *kinds], 1)
-
-
-def measured_before(model, chosen, reader, probe, answers, seed) -> dict[str, Asked]:
-    """Level -> what the pre-trained model predicts of its features; seed: of initial weights."""
-    levels, untrained = {}, initial(model, seed) if probe.in_text else None
-    for level, own in chosen.items():
-        new = [feature.new for feature in own]
-        fixed = nuisances(own, reader) if probe.in_text and level in WORDS else None
-        for asked, how in _ways(level, probe).items():
-            levels[asked] = whole = Asked(own, _means(model, own, new, how, reader))
-            if fixed is None:
-                continue
-            levels[held_fixed(asked)] = replace(whole, fixed=fixed)
-            levels[untaught(asked)] = by_chance = Asked(own, _means(untrained, own, new, how, reader))
-            levels[untaught(held_fixed(asked))] = replace(by_chance, fixed=fixed)
-    if long := chosen.get(LONG):
-        for level, kind in ((WITH, "with"), (MEANS, "means")):
-            queries = [[sentence_query(kind, texts[f.text.side]) for texts in (f.example.texts, f.texts)] for f in long]
-            levels[level] = Asked(long, _distances(model, queries, reader))
-        if answers is not None:
-            queries = [[filled(probe.query, *texts) for texts in (f.example.texts, f.texts)] for f in long]
-            levels[EXAMPLE] = Asked(long, _distances(model, queries, reader, answers))
-    return levels
-
-
 def told(model, chosen, levels, reader, probe, address, texts, **columns) -> list[dict]:
     """Rows and items `told` of the levels of words: 1 where the synonym lies nearer than another word, 1/2 where both
     lie as near. levels: as `measured_before` gives them, which has the distances of synonyms."""
@@ -367,8 +229,8 @@ def told(model, chosen, levels, reader, probe, address, texts, **columns) -> lis
         if len(there) < LEAST:
             continue
         features, words = [own[row] for row in there], [words[row] for row in there]
-        for asked, how in _ways(level, probe).items():
-            farther = np.round(_means(model, features, words, how, reader) - levels[asked].before[there], 6)
+        for asked, how in ways(level, probe).items():
+            farther = np.round(means(model, features, words, how, reader) - levels[asked].before[there], 6)
             found = of_items((1 + np.sign(farther)) / 2, TOLD, split=split(asked, TOLD), **columns)
             rows += texts.placed(found, features)
     return rows

@@ -5,6 +5,7 @@ import numpy as np
 from masklab.errors import MaskLabError
 from masklab.jobs.midway import Midway
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.initial import initial
 from masklab.phrases.distances import correlation_over_features
 from masklab.probes.goals import goal_of
 from masklab.probes.outcomes import of_ratings, record_of
@@ -18,29 +19,44 @@ def classifiers(context, name, facts, splits, seed, tell):
 
     Each is valid until the next is asked for. tell: called with the share of all updates that are made, 0 to 1.
     """
-    probe, (train, valid) = context.probe, splits
     if facts["kind"] != "labels":
         raise MaskLabError(f"probes.{context.name}.tasks: {name!r} holds {facts['kind']}; features need labels")
-    goal = goal_of(facts, probe)
     sizes, done = sorted(context.training_sizes(name), reverse=True), 0
     for size in sizes:
-        trainer = OneByOne(load_checkpoint(context.checkpoint, context.device), goal, probe, context.device)
-        course = Course(probe, context.seed, context.name, name, size, seed, train.lengths[:size])
-        file = None
-        if context.state_folder is not None:
-            file = record_of(context, name, facts, seed, "midway", size).with_suffix(".safetensors")
+        model = load_checkpoint(context.checkpoint, context.device)
 
         def told(share, done=done, size=size):
             tell((done + share * size) / sum(sizes))
 
-        midway = Midway(f"fine-tuning on {size} rows of {name}", told, file)
-        trainer.course(course, train, valid, valid, midway, probe.updates)
+        trainer = _finetuned(context, name, facts, splits, seed, size, model, told, watched=context.probe.updates)
         done += size
-        trainer.model.eval()
         yield size, None, trainer.model
         for updates, weights in sorted(trainer.snapshots.items()):
             trainer.flat.values.copy_(weights)
             yield size, updates, trainer.model
+
+
+def never_pretrained(context, name, facts, splits, seed, tell):
+    """(size, classifier at its best): initial weights that are fine-tuned on the largest size as `classifiers` are, on
+    the same batches from the same head."""
+    model = initial(load_checkpoint(context.checkpoint, context.device), context.seed)
+    size = max(context.training_sizes(name))
+    return size, _finetuned(context, name, facts, splits, seed, size, model, tell, "initial weights").model
+
+
+def _finetuned(context, name, facts, splits, seed, size, model, tell, *start, watched=()):
+    """What fine-tuned a model on the first rows: its best weights, in reading mode. start: what its state is called by
+    beside the size."""
+    train, valid = splits
+    trainer = OneByOne(model, goal_of(facts, context.probe), context.probe, context.device)
+    course = Course(context.probe, context.seed, context.name, name, size, seed, train.lengths[:size])
+    file = None
+    if context.state_folder is not None:
+        file = record_of(context, name, facts, seed, "midway", size, *start).with_suffix(".safetensors")
+    midway = Midway(" of ".join((f"fine-tuning on {size} rows of {name}", *start)), tell, file)
+    trainer.course(course, train, valid, valid, midway, watched)
+    trainer.model.eval()
+    return trainer
 
 
 def correlated(before, after, address, **columns) -> list[dict]:
