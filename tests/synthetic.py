@@ -212,19 +212,22 @@ def _paraphrased(probe):
             for seed in probe.seeds:
                 shared = {"task": task, "train_size": size, "seed": seed}
                 yield from ({**shared, "metric": metric} for metric in ("accuracy", "majority"))
-                levels = [*phrases.LEVELS, *([phrases.DRAWN_WORD] if probe.drawn else [])]
+                levels, untaught = [*phrases.LEVELS, *([phrases.DRAWN_WORD] if probe.drawn else [])], []
                 if probe.in_text:
                     words = [level for level in levels if level.startswith(phrases.WORD)]
                     asked = [*words, phrases.SHORT, phrases.LONG]
                     levels += map(phrases.in_text, asked)
                     asked = (*words, *map(phrases.in_text, words))
                     levels += map(phrases.held_fixed, asked)
-                    levels += map(phrases.untaught, (*asked, *map(phrases.held_fixed, asked)))
+                    untaught = [*map(phrases.untaught, (*asked, *map(phrases.held_fixed, asked)))]
                     for level in (*words, *map(phrases.in_text, words)):
                         yield {**shared, "split": phrases.split(level, phrases.TOLD), "metric": phrases.TOLD}
-                for level in levels:
+                fresh = [phrases.fresh(level) for level in levels if size == max(probe.sizes)]
+                for at in fresh and [phrases.fresh("test")]:
+                    yield {**shared, "split": at, "metric": "accuracy"}
+                for level in (*levels, *untaught, *fresh):
                     for metric in ("pearson", "pearson_low", "pearson_high", "tv_pretrained", "tv_finetuned"):
                         yield {**shared, "split": level, "metric": metric}
-                    for updates in probe.updates:
+                    for updates in () if level in fresh else probe.updates:
                         where = {"split": phrases.split(level, phrases.COURSE), "at": float(updates)}
                         yield {**shared, **where, "metric": "pearson"}

@@ -8,7 +8,7 @@ import synthetic
 from drawn import all_is_in_view, nothing_overlaps
 from masklab.config import layered, load, plain
 from masklab.errors import MaskLabError
-from masklab.phrases import OTHERS, SYNONYMS
+from masklab.phrases import LAW, OTHERS, SYNONYMS
 from masklab.report.cells import TIDY
 from masklab.scores.results import Results
 from masklab.scores.view import View
@@ -53,7 +53,7 @@ def claims(config, results):
 def test_verdicts_of_scores_whose_answer_is_known(config, results):
     found = claims(config, results)
     wanted = {"known": "supported", "kept": "supported", "follows": "supported", "owing": "supported",
-              "sizes": "supported"}  # fmt: skip
+              "alone": "supported", "sizes": "supported"}  # fmt: skip
     assert found["verdict"].to_dict() == {
         f"replaced-{name}-{count}": verdict for count in (1, 3) for name, verdict in wanted.items()
     }
@@ -74,8 +74,9 @@ def test_starting_points_are_compared_on_the_same_features(config):
 
     verdicts = claims(config, synthetic.results(config, "dh", opposite))["verdict"].to_dict()
     wanted = dict(
-        known="contradicted", kept="contradicted", follows="supported", owing="contradicted", sizes="supported"
-    )
+        known="contradicted", kept="contradicted", follows="supported", owing="contradicted", alone="contradicted",
+        sizes="supported",
+    )  # fmt: skip
     assert verdicts == {f"replaced-{name}-{count}": verdict for count in (1, 3) for name, verdict in wanted.items()}
 
 
@@ -87,9 +88,20 @@ def test_what_holds_if_models_generalize_by_it_is_untested_where_they_do_not(con
 
     found = claims(config, synthetic.results(config, "dh", alike))
     for count in (1, 3):
-        for name in ("follows", "owing", "sizes"):
+        for name in ("follows", "owing", "alone", "sizes"):
             assert "what it presupposes was not shown" in found["why"][f"replaced-{name}-{count}"]
         assert found["verdict"][f"replaced-known-{count}"] == "supported"
+
+
+def test_it_is_seen_where_d_f0_alone_makes_a_correlation_higher(config):
+    """Of scratch, whose own predictions are alike beside everything, but whose changes go with the exact distances."""
+
+    def owing_to_the_first(cell):
+        return 0.6 if cell["metric"] == "pearson" and cell["split"].endswith(LAW) else measured(cell)
+
+    verdicts = claims(config, synthetic.results(config, "dh", owing_to_the_first))["verdict"]
+    assert {verdicts[f"replaced-owing-{count}"] for count in (1, 3)} == {"supported"}
+    assert not {verdicts[f"replaced-alone-{count}"] for count in (1, 3)} & {"supported", "untested"}
 
 
 def test_nothing_is_decided_on_classifiers_that_learned_nothing(config):

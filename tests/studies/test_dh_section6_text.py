@@ -18,6 +18,7 @@ from masklab.phrases import (
     SHORT,
     TOLD,
     WORD,
+    fresh,
     held_fixed,
     in_text,
     is_untaught,
@@ -50,7 +51,8 @@ def config():
 def measured(cell):
     level = next((level for level in LEVELS if cell["split"].startswith(level)), None)
     if cell["metric"] == "pearson":
-        return 0.0 if cell["null"] or is_untaught(cell["split"].removesuffix(split("", COURSE))) else R[level]
+        at, nothing = cell["split"], cell["null"] or cell["split"].endswith(fresh(""))
+        return 0.0 if nothing or is_untaught(at.removesuffix(split("", COURSE))) else R[level]
     return {"accuracy": 0.5 if cell["null"] else 0.8, "majority": 0.5}.get(cell["metric"])
 
 
@@ -68,14 +70,17 @@ def test_the_figure_has_a_curve_for_every_level(config, results):
     for level in ALL:
         of_level = data[data["level"] == level].groupby("label")["value"]
         assert of_level.apply(lambda value, r=R[level]: np.allclose(value, r, atol=0.01)).to_dict() == {
-            "pre-trained": True, "pre-trained, initial weights": False,
+            "pre-trained": True, "pre-trained, initial weights": False, "pre-trained, never pre-trained": False,
         }  # fmt: skip
-        assert np.allclose(of_level.get_group("pre-trained, initial weights"), 0, atol=0.01)
+        for null in ("initial weights", "never pre-trained"):
+            assert np.allclose(of_level.get_group(f"pre-trained, {null}"), 0, atol=0.01)
+    null = data[data["label"] == "pre-trained, never pre-trained"]
+    assert set(null["x"]) == {max(probe.sizes)} and set(null["recipe"]) == {*results.view.members}
     assert [axes.get_xlabel() for axes in figure.axes] == [
         "Updates of fine-tuning (log scale)", "Training examples (log scale)",
     ]  # fmt: skip
     drawn = [line for axes in figure.axes for line in axes.get_lines() if not line.get_label().startswith("_")]
-    assert len(drawn) == 2 * 2 * len(ALL)  # two axes, and initial weights beside the recipe
+    assert len(drawn) == 2 * 2 * len(ALL) + len(ALL)  # two axes, initial weights beside the recipe; the null in one
     assert figure.axes[0].get_ylabel().startswith("Correlation")  # of the one recipe on the one task
     assert "updates: on the largest set" in figure.legends[-1].get_title().get_text().replace("\n", " ")
     nothing_overlaps(figure)
@@ -122,10 +127,11 @@ def test_curves_of_a_panel_are_over_the_replicates_that_all_of_them_have(config,
 def test_the_table_has_correlations_with_intervals_and_distances(config, results):
     item = find(STUDY, config.studies[STUDY], "tables", "phrases")
     table = item.function()(results, item.choose(results.view))
-    assert list(table.columns) == TIDY and len(set(table["row"])) == 5 * len(ALL) + 1
+    assert list(table.columns) == TIDY and len(set(table["row"])) == 6 * len(ALL) + 2
     values = table[table["label"] == "pre-trained"].set_index("row")["value"]
     assert values[f"{WORD}: correlation"] == pytest.approx(0.02, abs=0.01)
     assert values["accuracy"] == pytest.approx(0.8, abs=0.01)
+    assert values[f"{WORD}: {section6_text.FRESH}"] == pytest.approx(0, abs=0.01)
     assert [f"untrained.{name}" for name in results.view.members] == sorted(
         {recipe for _, recipe in item.needs(results.view)} - {*results.view.members}
     )
@@ -135,12 +141,13 @@ def test_the_paper_s_sentences(config, results):
     found = synthetic.claims(STUDY, config, results)
     verdict = found["verdict"]
     assert verdict["low-word"] == verdict["low-long-phrase"] == "supported" and verdict["low-example"] == "contradicted"
-    assert verdict["remains-word"] == verdict["remains-word-learned"] == verdict["higher"] == "supported"
+    assert verdict["remains-word"] == verdict["remains-word-pretrained"] == verdict["higher"] == "supported"
+    assert found["value"]["remains-word-pretrained"] == pytest.approx(R[WORD], abs=0.01)
     alike = synthetic.results(
-        config, STUDY, lambda cell: measured(cell | {"null": None}) if cell["metric"] == "pearson" else measured(cell)
+        config, STUDY, lambda cell: measured(cell | {"split": cell["split"].removesuffix(fresh(""))})
     )
     found_alike = synthetic.claims(STUDY, config, alike)["verdict"]
-    assert found_alike["remains-word"] == "supported" and found_alike["remains-word-learned"] != "supported"
+    assert found_alike["remains-word"] == "supported" and found_alike["remains-word-pretrained"] != "supported"
     assert found["value"]["higher"] == pytest.approx(R[EXAMPLE] - R[WORD], abs=0.01)
     chance = synthetic.results(config, STUDY, lambda cell: 0.5 if cell["metric"] == "accuracy" else measured(cell))
     untested = synthetic.claims(STUDY, config, chance)
@@ -166,6 +173,8 @@ def test_words_that_are_asked_in_their_own_text():
     ]  # fmt: skip
     counts = [len([line for line in axes.get_lines() if line.get_label()[0] != "_"]) for axes in figure.axes[::2]]
     assert counts == [2 * len(ALL), 2 * 2, 2 * len(levels), 2 * 2]
+    lows = [sum(line.get_label() == "_low" for line in axes.get_lines()) for axes in figure.axes]
+    assert lows == [1, 1, 0, 0, 0, 0, 0, 0]  # the paper's measure alone
     nothing_overlaps(figure)
     all_is_in_view(figure)
     item = find(STUDY, config.studies[STUDY], "tables", "phrases")
@@ -186,17 +195,16 @@ def test_words_that_are_asked_in_their_own_text():
         assert verdict[name.format("")] == "untested", name
         assert verdict[name.format(there)] not in ("untested", "contradicted"), name
     assert verdict["remains-word-form-held-fixed"] == "untested"
-    assert verdict[f"remains-word{rest}-taught"] == "supported"
+    assert verdict[f"remains-word{rest}-pretrained"] == "supported"
 
-    def own_geometry(cell):
-        """Initial weights go with their own D_f0 as much."""
-        return known(cell) if cell["metric"] != "pearson" else measured(cell | {"null": None})
+    def any_classifier(cell):
+        """One that was never pre-trained goes with the model's D_f0 as much."""
+        return known(cell | {"split": cell["split"].removesuffix(fresh(""))})
 
-    of_own = synthetic.claims(STUDY, config, synthetic.results(config, STUDY, own_geometry))["verdict"]
-    assert of_own[f"remains-word{rest}"] == "supported" != of_own[f"remains-word{rest}-taught"]
-    assert not {f"remains-word{asked}", f"low-word{rest}", f"told-word{rest}", f"remains-word{rest}-learned"} & {
-        *verdict.index
-    }
+    of_any = synthetic.claims(STUDY, config, synthetic.results(config, STUDY, any_classifier))["verdict"]
+    assert of_any[f"remains-word{rest}"] == "supported" != of_any[f"remains-word{rest}-pretrained"]
+    left = f"remains-word{asked}", f"remains-word{asked}-pretrained", f"low-word{rest}", f"told-word{rest}"
+    assert not {*left} & {*verdict.index}
     assert verdict["low-short-phrase"] == "supported"  # whose paraphrases are compared with no others
     alone = config.model_copy(update={"studies": {STUDY: config.studies[STUDY].model_copy(update={"nulls": []})}})
     by_guess = synthetic.claims(STUDY, alone, synthetic.results(alone, STUDY, known))
@@ -207,14 +215,14 @@ def test_words_that_are_asked_in_their_own_text():
     assert verdict["told-word-in-its-text"] == "supported"  # before any fine-tuning
     assert verdict["low-word-in-its-text"] == "untested"
     both = synthetic.claims(STUDY, config, synthetic.results(config, STUDY, lambda cell: known(cell, 0.6)))["verdict"]
-    assert both["low-word"] == both["remains-word-learned"] == "supported"
+    assert both["low-word"] == both["remains-word-pretrained"] == "supported"
 
 
 def test_levels_are_those_that_the_probe_has(config):
     words = View.of(config_of(there=None, back=None), STUDY)
     names = {claim.name for claim in claims_of(STUDY, config.studies[STUDY], words)}
-    drawn = {"low-word-drawn", "remains-word-drawn", "remains-word-drawn-learned"}
-    assert names == {"low-word", "remains-word", "remains-word-learned"} | drawn
+    drawn = {"low-word-drawn", "remains-word-drawn", "remains-word-drawn-pretrained"}
+    assert names == {"low-word", "remains-word", "remains-word-pretrained"} | drawn
     few = View.of(config_of(there=None, back=None, drawn=False), STUDY)
     assert {claim.name for claim in claims_of(STUDY, config.studies[STUDY], few)} == names - drawn
     study = config.studies[STUDY].model_copy(update={"probes": {}})

@@ -19,9 +19,9 @@ FIGURES = {
     "figure3b": f"Fine-tuning examples, {SOME}: {CURVES}. {DOMAINS}.",
     "figure_phrases": "Section 6 on text: how the change of the fine-tuned prediction goes with"
     f" {BEFORE}, for features of each level, over the updates of fine-tuning on the largest set and over the number of"
-    " its examples. Hollow: initial weights that are fine-tuned alike. Each classifier has"
-    " salient words of its own; drawn ones are, in a replicate, the same for all. A row of features that are asked in"
-    " their own text, where there is one, is not in the paper.",
+    " its examples. Hollow: initial weights that are fine-tuned alike, with what they predicted before; crosses: these"
+    " classifiers, with what the pre-trained model predicts. Each classifier has salient words of its own; drawn ones"
+    " are, in a replicate, the same for all. Only the first row is in the paper.",
     "figure5a": f"Features of several tokens from one alphabet; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure5b": f"Features of several tokens from two alphabets; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure6": f"Figures 2, 3a and 3b together. {DOMAINS}.",

@@ -137,6 +137,13 @@ def _sentences(c, name, same):
     yield ("owing", figure, owing, both,
            lambda: (Least(tuple(difference(*(c.reading(of, same) for of in (WITH, start))) for start in nulls)),
                     generalizes()))  # fmt: skip
+    # of the same corpus, so that exact conditionals are the same; their own predictions are alike beside everything
+    same_law = tuple(start for start in (SCRATCH, SHUFFLED) if start in c.recipes)
+    alone = "it is also higher with the exact D_f0, which is the same for all: D_f is what differs"
+    law = split(same, LAW)
+    yield ("alone", table, alone, (WITH, SCRATCH),
+           lambda: (Least(tuple(difference(*(c.reading(of, law) for of in (WITH, start))) for start in same_law)),
+                    generalizes()))  # fmt: skip
     sizes = c.probe["sizes"] or ()
     if sizes:
         regardless = "the correlation does not diminish to 0 regardless of the data sizes"

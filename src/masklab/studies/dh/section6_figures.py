@@ -28,9 +28,10 @@ from masklab.report import style
 from masklab.report.marks import examples_axis, interval_key, note, plain_log, scale_of, write_note
 from masklab.report.rows import table_of
 from masklab.scores.reading import nulls_of, task_names
-from masklab.studies.dh.figures import LOOKS, MAJORITY, STRONG, _side_by_side
+from masklab.studies.dh.figures import APART, LOOKS, MAJORITY, STRONG, _side_by_side
 from masklab.studies.dh.section6 import LOW, PARTS, STARTS
 
+WIDE = 30.0  # points between the first and the last of curves side by side, at most
 AXES = ("updates of fine-tuning", "training examples")
 LEVEL_LOOKS = {
     WORD: {"color": "#D55E00", "marker": "o", "linestyle": "-"},
@@ -42,7 +43,12 @@ LEVEL_LOOKS = {
     EXAMPLE: {"color": "0.2", "marker": "P", "linestyle": (0, (1, 1.2))},
 }
 ENDINGS = ("", HELD, IN_TEXT, IN_TEXT + HELD)  # of levels: a row of axes each
-HOLLOW = {"fillstyle": "none", "linestyle": (0, (1, 2)), "alpha": 0.7}  # initial weights
+HOLLOW = {"fillstyle": "none", "linestyle": (0, (1, 2)), "alpha": 0.7}  # initial weights, with their own D_f0
+CROSSED = {"marker": "x", "linestyle": "", "alpha": 0.9}  # ... with the D_f0 of the recipe
+NULL_LOOKS = {
+    "initial weights, own D_f0": HOLLOW | {"marker": "o"},
+    "initial weights, D_f0 of the pre-trained": CROSSED,
+}
 ASKED = "in its text: at the words beside the feature, each hidden in turn; else at the paper's queries"
 FIXED = (
     "held fixed: numbers of words and of tokens of the text, the word and its synonym, shared spelling, part of speech"
@@ -98,23 +104,28 @@ def _frame(results, readings):
     return pd.concat(parts, ignore_index=True)[[*order, "n"]]
 
 
-def _draw(axes, cell, looks=None):
+def _draw(axes, cell, looks=None, low=True):
     axes.axhline(0, zorder=1, label="_none", color="0.8", linewidth=0.8)
-    axes.axhline(LOW, zorder=1, label="_low", **MAJORITY)
+    if low:
+        axes.axhline(LOW, zorder=1, label="_low", **MAJORITY)
     order = STARTS if looks is None else looks
     curves = [(start, cell[cell["start"] == start]) for start in reversed(order) if (cell["start"] == start).any()]
-    _side_by_side(axes, curves, looks or LOOKS, lambda start: 1.6 if start in STRONG else 1.0)
+    apart = min(APART, WIDE / max(1, len(curves)))
+    _side_by_side(axes, curves, looks or LOOKS, lambda start: 1.6 if start in STRONG else 1.0, apart)
 
 
-def _finish(figure, grid, data, looks=None, said=SAID):
+def _finish(figure, grid, data, looks=None, said=SAID, more=None):
+    """Limits, note and legend; more: entries of the legend by name, beside those of curves."""
     low, high = data[["low", "value"]].min(axis=None), data[["high", "value"]].max(axis=None)
     grid[0, 0].set_ylim(max(-1.05, min(low, 0) - 0.05), min(1.05, max(high, LOW) + 0.05))
     there = [start for start in looks or STARTS if start in set(data["start"])]
+    there = there if more is None else [start for start in there if start in LEVEL_LOOKS]
     handles = {
         start: Line2D([], [], markersize=4, linewidth=1.6 if start in STRONG else 1.0, **(looks or LOOKS)[start])
         for start in there
     }
-    handles |= interval_key([data], "bar") | {f"{LOW:g}: all of the paper's lie below": Line2D([], [], **MAJORITY)}
+    handles |= (more or {}) | interval_key([data], "bar")
+    handles[f"{LOW:g}: all of the paper's lie below"] = Line2D([], [], **MAJORITY)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)
     write_note(figure, f"{said}; {note([data], 'features', beside=True)}")
 
@@ -127,8 +138,9 @@ def table(results, chosen) -> pd.DataFrame:
 def text(results, chosen):
     """Figure 4: a row per recipe and task, over the updates of fine-tuning and over training examples.
 
-    Beside the curve of each level, hollow, stands that of initial weights, fine-tuned alike. What was asked in the text
-    itself has a row of its own, and so has what is left of each with the form of words held fixed.
+    Beside the curve of each level, hollow, stands that of initial weights, fine-tuned alike, and as a cross that of the
+    same classifier with the D_f0 of the recipe. What was asked in the text itself has a row of its own, and so has what
+    is left of each with the form of words held fixed.
     """
     called = {recipe: label for label, recipe in results.view.labelled().items()}
     asked = {
@@ -142,13 +154,14 @@ def text(results, chosen):
         raise MaskLabError("scores: no features were replaced")
     tasks = task_names(task for _, task in chosen)
     looks = LEVEL_LOOKS | {_hollow(name): look | HOLLOW for name, look in LEVEL_LOOKS.items()}
+    looks |= {_crossed(name): look | CROSSED for name, look in LEVEL_LOOKS.items()}
     data = pd.concat(cells.values(), ignore_index=True)
     axes_there = [axis for axis in AXES if axis in set(data["axis"])]
     figure, grid = style.grid(len(asked), len(axes_there), 2.2 * len(asked), sharey=True)
     for row, ((recipe, task, ending), cell) in zip(grid, cells.items(), strict=True):
         for axes, axis in zip(row, axes_there, strict=True):
             there = cell[cell["axis"] == axis] if len(cell) else data[:0]
-            _draw(axes, there, looks)
+            _draw(axes, there, looks, low=not ending)  # the paper's measure
             examples_axis(axes, sizes := sorted(there["x"].unique()))
             axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{scale_of(sizes)}")
         of = style.plain(f"{called[recipe]}, {tasks[task]}") + "\n" if len(chosen) > 1 else ""
@@ -156,20 +169,26 @@ def text(results, chosen):
     endings = {ending for *_, ending in asked}
     said = [OF_TEXT, *([ASKED] if IN_TEXT in endings else ()), *([FIXED] if HELD in endings else ())]
     said += ["updates: on the largest set"] if AXES[0] in axes_there else []
-    _finish(figure, grid, data, looks, "; ".join(said))
+    keys = {called: Line2D([], [], color="0.35", markersize=4, **look) for called, look in NULL_LOOKS.items()}
+    _finish(figure, grid, data, looks, "; ".join(said), keys)
     order = "recipe label task level axis x value low high spread replicates items n"
     return figure, data[order.split()]
 
 
 def _both(results, recipe, task, label, levels) -> pd.DataFrame:
-    """Points of one recipe on one task, and those of its initial weights; each over the replicates all its curves have.
+    """Points of one recipe on one task, and those of its nulls; each over the replicates all its curves have.
 
-    `recipe` and `label` say which of the two a point is of, `start` which curve it belongs to.
+    `recipe` and `label` say which of them a point is of, `start` which curve it belongs to.
     """
-    own = {(level, axis): of for level, both in levels.items() for axis, of in zip(AXES, both, strict=True) if of}
+    own = {(level, axis): of for level, every in levels.items() for axis, of in zip(AXES, every, strict=False) if of}
     initial = {key: nulls_of(reading, results.view).get("untrained") for key, reading in own.items()}
+    fresh = {(level, AXES[1]): of for level, (*_, of) in levels.items()}
     parts = []
-    for readings, said, curve in ((own, label, str), (initial, f"{label}, initial weights", _hollow)):
+    for readings, said, curve in (
+        (own, label, str),
+        (initial, f"{label}, initial weights", _hollow),
+        (fresh, f"{label}, never pre-trained", _crossed),
+    ):
         there = {key: reading for key, reading in readings.items() if reading is not None}
         shared = results.shared(there.values())
         for (level, axis), reading in there.items():
@@ -187,3 +206,7 @@ def _ending(level: str) -> str:
 
 def _hollow(level: str) -> str:
     return f"{level}, initial weights"
+
+
+def _crossed(level: str) -> str:
+    return f"{level}, never pre-trained"

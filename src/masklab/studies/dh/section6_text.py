@@ -4,7 +4,7 @@ A study has it for any recipe that such a probe measures: a model pre-trained he
 """
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Sum, difference, less
+from masklab.claims.effects import Sum, difference
 from masklab.errors import MaskLabError
 from masklab.phrases import (
     COURSE,
@@ -18,6 +18,7 @@ from masklab.phrases import (
     TOLD,
     WITH,
     WORDS,
+    fresh,
     held_fixed,
     in_text,
     is_drawn,
@@ -35,6 +36,7 @@ OWN = "not in the paper"  # section of claims that are MaskLab's
 TEST = "test"
 NEARER = "synonyms nearer than other words"
 UNTRAINED = "correlation with the distance of initial weights"
+FRESH = "correlation of the change of a classifier never pre-trained"
 
 
 def levels_of(probe: dict) -> tuple[str, ...]:
@@ -78,12 +80,14 @@ def _reading(recipe, task, at, metric="pearson", **more) -> Reading:
 
 
 def curves(view: View):
-    """(recipe, task) -> level -> (over the updates of fine-tuning on the largest set or None, over examples)."""
+    """(recipe, task) -> level -> (over the updates of fine-tuning on the largest set or None, over examples, that of a
+    classifier never pre-trained, at the largest set)."""
     return {
         (recipe, task): {
             level: (
                 _reading(recipe, task, split(level, COURSE), sizes="largest", over="at") if probe["updates"] else None,
                 _reading(recipe, task, level, over="train_size"),
+                _reading(recipe, task, fresh(level), over="train_size"),
             )
             for level in levels_of(probe)
         }
@@ -108,15 +112,16 @@ def numbers(view: View):
                     continue
                 number = _reading(recipe, task, level, metric, sizes="largest")
                 rows.setdefault(task, {}).setdefault(f"{level}: {said}", {})[called[recipe]] = number
-            if at := untaught_of(level, probe):
-                number = _reading(recipe, task, at, sizes="largest")
-                rows[task].setdefault(f"{level}: {UNTRAINED}", {})[called[recipe]] = number
+            for at, said in ((fresh(level), FRESH), (untaught_of(level, probe), UNTRAINED)):
+                if at is not None:
+                    number = _reading(recipe, task, at, sizes="largest")
+                    rows[task].setdefault(f"{level}: {said}", {})[called[recipe]] = number
             at = told_of(level, probe)
             if at and not is_held_fixed(level):
                 number = _reading(recipe, task, at, TOLD, sizes="largest")
                 rows[task].setdefault(f"{level}: {NEARER}", {})[called[recipe]] = number
-        accuracy = _reading(recipe, task, TEST, "accuracy", sizes="largest")
-        rows[task].setdefault("accuracy", {})[called[recipe]] = accuracy
+        for at, said in ((TEST, "accuracy"), (fresh(TEST), "accuracy of a classifier never pre-trained")):
+            rows[task].setdefault(said, {})[called[recipe]] = _reading(recipe, task, at, "accuracy", sizes="largest")
     return rows
 
 
@@ -132,21 +137,6 @@ def _knows(recipe, task, level, probe, view):
     told = _reading(recipe, task, at, TOLD, sizes="largest")
     null = nulls_of(told, view).get("untrained")
     return (Sum(((1.0, told),), 0.5), "a guess") if null is None else (difference(told, null), "initial weights")
-
-
-def _taught(own, others, view):
-    """(what is claimed, effect): a correlation is higher with a model's own D_f0 than with that of initial weights, of
-    the same words and with the same D_f.
-
-    A fine-tuned network may mind what it minded before, whether it had learned anything or not: initial weights, too,
-    go with their own D_f0 more than with that of others. Where these are measured, it has to be more by more than that.
-    This says that D_f0 has learned something, and not that D_f, without pre-training, would be another.
-    """
-    said, more = "it is higher than with the D_f0 of initial weights, of the same words", difference(own, others)
-    nulls = [nulls_of(reading, view).get("untrained") for reading in (own, others)]
-    if None in nulls:
-        return said, more
-    return f"{said}, by more than that of initial weights is", less(more, difference(*nulls))
 
 
 def claims(view: View) -> list[Claim]:
@@ -181,15 +171,11 @@ def claims(view: View) -> list[Claim]:
                 continue
             last = reading.of(recipe, sizes="largest")
             allowed.append(Claim(f"remains-{name}{tag}", section, "phrases", f"{remains} {said}", last, **known_here))
-            null = nulls_of(last, view).get("untrained")
-            if null is not None and whole:  # any network answers like inputs alike
-                since = f"{remains} {said} (it is higher than that of initial weights)"
-                more = difference(last, null)
-                allowed.append(Claim(f"remains-{name}-learned{tag}", section, "phrases", since, more, **known_here))
-            if not whole and (at := untaught_of(level, probe)):
-                since, more = _taught(last, _reading(recipe, task, at, sizes="largest"), view)
-                words = f"{remains} {said} ({since})"
-                allowed.append(Claim(f"remains-{name}-taught{tag}", section, "phrases", words, more, **known_here))
+            # what a classifier has that was never pre-trained, with the same D_f0, is nothing that remains
+            null = _reading(recipe, task, fresh(level), sizes="largest")
+            since = f"{remains} {said} (it is higher than with the D_f of a classifier that was never pre-trained)"
+            more = difference(last, null)
+            allowed.append(Claim(f"remains-{name}-pretrained{tag}", OWN, "phrases", since, more, **known_here))
         if len(salient := [level for level in LEVELS if level in own]) > 1:
             first, *_, last = salient
             effect = difference(own[last], own[first])
