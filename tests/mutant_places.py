@@ -39,7 +39,7 @@ MODULES = {
     "claims/power.py": ["claims/test_power.py", "-k", "t_test or given or promised"],
     "scores/items.py": ["scores/test_items.py", "scores/test_resampled_results.py", "probes/test_paraphrased.py"],
     "phrases/distances.py": ["phrases/test_distances.py"],
-    "phrases/asked.py": ["probes/test_paraphrased.py"],
+    "phrases/asked.py": ["phrases/test_asked.py", "probes/test_paraphrased.py"],
     "phrases/replacing.py": ["probes/test_paraphrased.py"],
     "phrases/reader.py": ["probes/test_paraphrased.py"],
     "phrases/queries.py": ["phrases/test_queries.py", "phrases/test_distances.py"],
