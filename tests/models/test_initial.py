@@ -1,12 +1,14 @@
 """Initial weights of a model's architecture: of its shapes, none of its numbers, the same whenever they are drawn."""
 
+import pytest
 import torch
 import transformers
 
 from masklab.config.schema import Encoder
+from masklab.files import write_json
 from masklab.models.encoder import MaskedLM
 from masklab.models.foreign import ForeignMaskedLM
-from masklab.models.initial import initial
+from masklab.models.initial import initial, is_initial
 
 
 def checked(model):
@@ -45,3 +47,21 @@ def test_one_adopted():
     ids, lengths = torch.tensor([[0, 7, 8, 1]]), torch.tensor([4])
     scores = made(ids, lengths).logits
     assert scores.shape == (4, 50) and not torch.allclose(scores, model.eval()(ids, lengths).logits)
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        ({"step": 0, "config": {"model": {"folder": None, "init": None, "embeddings": None}}}, True),
+        ({"step": 5, "config": {"model": {"folder": None, "init": None, "embeddings": None}}}, False),
+        ({"step": 0, "config": {"model": {"folder": "bert", "init": None, "embeddings": None}}}, False),
+        ({"step": 0, "config": {"model": {"folder": None, "init": "first@5", "embeddings": None}}}, False),
+        ({"step": 0, "config": {"model": {"folder": None, "init": None, "embeddings": "cbow"}}}, False),
+        ({"adopted": {}}, False),
+        (None, False),
+    ],
+)
+def test_a_checkpoint_says_itself_whether_its_weights_are_initial(made, wanted, tmp_path):
+    if made is not None:
+        write_json(made, tmp_path / "masklab.json")
+    assert is_initial(tmp_path) == wanted

@@ -246,6 +246,14 @@ def test_the_null_is_a_classifier_of_initial_weights_with_the_distances_of_the_p
     drawn = MaskedLM(model.config, model.vocab_size, generator=torch_generator(context.seed, "initial weights"))
     save_checkpoint(drawn, tmp_path / "step-0", tokenizer_folder=context.checkpoint, metadata={})
     alone = probes.run(replace(context, checkpoint=tmp_path / "step-0"))
+    record = {"step": 0, "config": {"model": {"folder": None, "init": None, "embeddings": None}}}
+    write_json(record, tmp_path / "step-0" / "masklab.json")
+    told = []
+    known = probes.run(replace(context, checkpoint=tmp_path / "step-0", progress=lambda *said: told.append(said[0])))
+    assert not any(row["split"].endswith(fresh("")) for row in known)
+    assert told == sorted(told) and told[-1] == 1 and any(0.8 < share < 1 for share in told)
+    own = [row for row in alone if not row["split"].endswith(fresh(""))]
+    assert [row for row in known if "value" in row] == [row for row in own if "value" in row]
 
     def by_split(rows):
         return {row["split"]: row for row in checked_run.items(rows) if row["train_size"] == 60}

@@ -26,7 +26,8 @@ with these as much needs no pre-training. None of this is in the paper.
 Nor is the null of each level (`phrases.fresh`): the changes are those of a classifier that was fine-tuned from initial
 weights, on the largest size, of its own most salient features and of the same drawn words; the distances before
 fine-tuning are still those of the pre-trained model. A correlation that this classifier has as well is no sign that
-anything of pre-training is left in the other. Its accuracy is a row, too, whose split is that of `test`.
+anything of pre-training is left in the other. Its accuracy is a row, too, whose split is that of `test`. Initial
+weights themselves have no such null.
 
 Items are in the order of the texts, NaN where a text has no such feature: most salient words are of other texts for
 every classifier, and test sets are drawn again text by text.
@@ -43,7 +44,7 @@ from masklab.errors import MaskLabError
 from masklab.files import sha256
 from masklab.jobs.provenance import input_mark
 from masklab.models.checkpoint import load_checkpoint
-from masklab.models.initial import initial
+from masklab.models.initial import initial, is_initial
 from masklab.phrases import (
     COURSE,
     REPLACED,
@@ -129,7 +130,8 @@ def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, 
     splits = [encode_split(folder / f"{part}.parquet", tokenizer, longest, device) for part in ("train", "valid")]
     of = Measured(context, name, facts["labels"], model, Reader(tokenizer, longest, device), sources, answers, examples)
     sizes, rows, levels = context.training_sizes(name), [], None
-    share = sum(sizes) / (sum(sizes) + max(sizes))  # of the time that it takes to fine-tune; the rest: initial weights
+    alone = is_initial(context.checkpoint)  # nothing is before these weights
+    share = sum(sizes) / (sum(sizes) + (0 if alone else max(sizes)))  # of all fine-tuning; the rest: initial weights
     for size, updates, classifier in classifiers(context, name, facts, splits, seed, lambda done: tell(share * done)):
         columns = {"task": name, "train_size": size, "seed": seed}
         if first := levels is None:
@@ -144,6 +146,9 @@ def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, 
         else:  # items have no `at`
             found = of.correlations(classifier, levels, lambda level: split(level, COURSE), columns)
             rows += [row | {"at": float(updates)} for row in found if "predictions" not in row]
+
+    if alone:
+        return rows
 
     def told_of_initial(done):
         tell(share + (1 - share) * done)
