@@ -236,6 +236,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "claims/effect_words.py": {
         "common = ', '.join((words[0][key] for key in shared if words[1][key]))": "what is shared is the same in all",
     },
+    "phrases/reader.py": {
+        "places = np.array([text.place(node) for node in nodes]).reshape(-2, 2)": "any negative number: what is left",
+    },
     "phrases/distances.py": {
         "for batch in sorted_batches(3 * lengths, fitting(TOKENS, device)):": BATCHES,
         "return logits.softmax(+1).cpu().numpy()": LAST,

@@ -36,6 +36,7 @@ from masklab.phrases import (
     fresh,
     held_fixed,
     in_text,
+    replacing,
     split,
     untaught,
 )
@@ -398,6 +399,46 @@ def test_distances_of_sentences_are_of_the_text_with_the_longest_phrase_replaced
             distance = float(total_variation(*map(predicted, asked)))
             assert targets[level][row["n"] - 1] == pytest.approx(distance, abs=2e-6)
             assert distance > 1e-4
+
+
+def test_short_phrases_are_of_up_to_four_words_and_are_translated_after_what_stands_before_them(
+    given, tmp_path, monkeypatch
+):
+    """Of three texts, as few as a correlation can be of: their subjects have three, four and five words."""
+    subjects = ["The old cat", "The old small cat", "The small old small cat"]
+    texts = [f"{subject} sees the dog." for subject in subjects]
+    nouns = [f"(NP {' '.join(f'(JJ {word})' for word in subject.split()[:-1])} (NN cat))" for subject in subjects]
+    trees = [f"(S {of} (VP (VBZ sees) (NP (DT the) (NN dog))) (. .))" for of in nouns]
+    (tmp_path / "parses.txt").write_text("\n".join(trees))
+    rows, folder = pd.DataFrame({"text_a": texts, "text_b": None, "label": [0, 1, 1]}), tmp_path / "t"
+    folder.mkdir()
+    for part in ("train", "valid", "test"):
+        rows.to_parquet(folder / f"{part}.parquet")
+    write_json({"kind": "labels", "labels": 2, "pair": False, "metric": "accuracy"}, folder / "task.json")
+    translated, translate = [], replacing.paraphrases
+
+    def watched(there, back, before, phrases):
+        translated.append((before, phrases))
+        return translate(there, back, before, phrases)
+
+    monkeypatch.setattr(replacing, "paraphrases", watched)
+    monkeypatch.setattr(replacing, "_most_salient", longest_of(replacing._most_salient))
+    context = given(parses=[str(tmp_path / "parses.txt")], sizes=[3], updates=[], examples=3, wordnet=None, epochs=1)
+    measured = probes.run(replace(context, tasks={"t": folder}))
+    short, long = translated[:2]
+    assert long == ([""] * 3, subjects)
+    assert short == (["", "", f"{subjects[2]} "], [*subjects[:2], "sees the dog"])
+    assert {SHORT, LONG} <= {row["split"] for row in measured}
+
+
+def longest_of(choose):
+    """As if the longest of the candidates were the most salient."""
+
+    def chosen(texts, pairs, classifier, reader, allowed):
+        found = choose(texts, pairs, classifier, reader, allowed)
+        return [(example, text, max(filter(allowed, text.tree.candidates), key=len)) for example, text, _ in found]
+
+    return chosen
 
 
 def test_examples_are_the_first_that_have_a_parse(world):
