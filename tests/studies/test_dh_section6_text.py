@@ -207,7 +207,10 @@ def test_words_that_are_asked_in_their_own_text():
     assert not {*left} & {*verdict.index}
     assert verdict["low-short-phrase"] == "supported"  # whose paraphrases are compared with no others
     alone = config.model_copy(update={"studies": {STUDY: config.studies[STUDY].model_copy(update={"nulls": []})}})
-    by_guess = synthetic.claims(STUDY, alone, synthetic.results(alone, STUDY, known))
+    by_guess = synthetic.claims(STUDY, alone, guessed := synthetic.results(alone, STUDY, known))
+    figure, _ = find(STUDY, alone.studies[STUDY], "figures", "figure_phrases").draw(guessed)
+    said = [text.get_text().replace("\n", " ") for text in figure.legends[0].get_texts()]
+    assert "initial weights, D_f0 of the pre-trained" in said and "initial weights, own D_f0" not in said
     assert by_guess["value"]["told-word-in-its-text"] == pytest.approx(0.1, abs=0.01)  # .6 less a guess's .5
     assert "than by a guess" in by_guess["text"]["told-word-in-its-text"]
     guesses = synthetic.results(config, STUDY, lambda cell: 0.5 if cell["metric"] == "accuracy" else known(cell))

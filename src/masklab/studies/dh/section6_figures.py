@@ -6,6 +6,8 @@ paraphrases are noisy; true synonyms alone; other features alone. Curves of a pa
 them have.
 """
 
+import itertools
+
 import pandas as pd
 from matplotlib.lines import Line2D
 
@@ -45,10 +47,7 @@ LEVEL_LOOKS = {
 ENDINGS = ("", HELD, IN_TEXT, IN_TEXT + HELD)  # of levels: a row of axes each
 HOLLOW = {"fillstyle": "none", "linestyle": (0, (1, 2)), "alpha": 0.7}  # initial weights, with their own D_f0
 CROSSED = {"marker": "x", "linestyle": "", "alpha": 0.9}  # ... with the D_f0 of the recipe
-NULL_LOOKS = {
-    "initial weights, own D_f0": HOLLOW | {"marker": "o"},
-    "initial weights, D_f0 of the pre-trained": CROSSED,
-}
+NULL_KEYS = {"initial weights, own D_f0": HOLLOW | {"marker": "o"}, "initial weights, D_f0 of the pre-trained": CROSSED}
 ASKED = "in its text: at the words beside the feature, each hidden in turn; else at the paper's queries"
 FIXED = (
     "held fixed: numbers of words and of tokens of the text, the word and its synonym, shared spelling, part of speech"
@@ -169,7 +168,9 @@ def text(results, chosen):
     endings = {ending for *_, ending in asked}
     said = [OF_TEXT, *([ASKED] if IN_TEXT in endings else ()), *([FIXED] if HELD in endings else ())]
     said += ["updates: on the largest set"] if AXES[0] in axes_there else []
-    keys = {called: Line2D([], [], color="0.35", markersize=4, **look) for called, look in NULL_LOOKS.items()}
+    drawn = [any(curve(level) in set(data["start"]) for level in LEVEL_LOOKS) for curve in (_hollow, _crossed)]
+    looks_of_nulls = itertools.compress(NULL_KEYS.items(), drawn)
+    keys = {called: Line2D([], [], color="0.35", markersize=4, **look) for called, look in looks_of_nulls}
     _finish(figure, grid, data, looks, "; ".join(said), keys)
     order = "recipe label task level axis x value low high spread replicates items n"
     return figure, data[order.split()]
