@@ -125,7 +125,7 @@ def test_what_a_study_lacks_is_said(config):
 
     view = left({"strict": {"MLM": "strict-mlm", "KD+MLM": "strict-kd+mlm"}})
     for section, name, lacking in (
-        ("figures", "figure1", r"one recipe has the objective MLM and one MLSM\+MLM, both measured"),
+        ("figures", "figure1", r"one recipe has the objective MLM and one MLSM, both measured$"),
         ("figures", "figure2", r"one recipe has the objective MLSM and one MLSM\+MLM, both measured"),
         ("figures", "figure6", r"needs a panel in which one recipe has the objective MLSM\+MLM, beside another"),
     ):
@@ -562,6 +562,10 @@ def test_claims_that_a_second_recipe_of_one_objective_leaves_out_are_said(config
     (note,) = studies.notices(twice)
     assert "studies.mlsm.panels.strict: strict-mlsm and other-mlsm have the same objective (MLSM)" in note
     assert f"left out, {len(lost)} in all, such as " in note and any(f"as {name};" in note for name in lost)
+    with pytest.raises(
+        MaskLabError, match=r"both measured \(strict-mlsm and other-mlsm of a panel have one objective\)"
+    ):
+        find("mlsm", twice.studies["mlsm"], "figures", "figure2").needs(View.of(twice, "mlsm"))
     some = config_of(model, panels=twice.studies["mlsm"].panels, claims=["glue-on-par"])
     assert studies.notices(some) == [], "nobody asked for the others"
     aside = config_of(model, panels=panels | {"aside": {"another": "other-mlsm"}})

@@ -86,15 +86,26 @@ def pair(view: View, left: str, right: str, *kinds: str) -> tuple[str, str, str]
         names = [by_objective[wanted] for wanted in (left, right) if wanted in by_objective]
         if len(names) == 2 and all(view.measured_by(name, kinds) for name in names):
             return title, *names
-    raise MaskLabError(f"needs a panel in which one recipe has the objective {left} and one {right}, both measured")
+    rivals = [
+        names for title in view.panels for wanted in (left, right) for names in [told(view, title).get(wanted, [])]
+    ]
+    several = next(
+        (f" ({' and '.join(names)} of a panel have one objective)" for names in rivals if len(names) > 1), ""
+    )
+    raise MaskLabError(
+        f"needs a panel in which one recipe has the objective {left} and one {right}, both measured{several}"
+    )
 
 
 def predictions(view: View) -> dict[str, Reading]:
     """Figure 1: MLM's prediction over the vocabulary, and over the atoms that of MLSM, or of MLSM+MLM."""
     try:
         _, *names = pair(view, MLM, MLSM, "prediction")
-    except MaskLabError:
-        _, *names = pair(view, MLM, JOINT, "prediction")
+    except MaskLabError as error:
+        try:
+            _, *names = pair(view, MLM, JOINT, "prediction")
+        except MaskLabError:
+            raise error from None
     shown = zip(("vocabulary", "atoms"), names, strict=True)
     return {split: Reading(name, "probability", probe="prediction", splits=(split,)) for split, name in shown}
 
