@@ -65,8 +65,6 @@ def _parquet(file, column, place):
             names = source.schema_arrow.names
             if column not in names:
                 raise MaskLabError(f"{file}: no column {column!r}; columns: {listed(names)}")
-            if names.count(column) > 1:
-                raise MaskLabError(f"{file}: several columns are called {column!r}; columns: {listed(names)}")
             done = place.position
             for number, batch in enumerate(_batches(source, column)):
                 if number < done:
