@@ -51,6 +51,8 @@ def test_snakemake_says_it_in_one_line(folder):
     ("files", "line"),
     [
         (["questoin.yaml"], "questoin.yaml: no such file; did you mean question.yaml?"),
+        (["nothing"], "nothing: no such file"),
+        (["questoin"], "questoin: no such file; did you mean question.yaml?"),
         (["broken.yaml"], "broken.yaml:2: not valid YAML: a { is never closed, or a comma is missing in it"),
         (
             ["question.yaml", "question"],

@@ -32,8 +32,9 @@ def lines(rows) -> str:
 
 
 def parquet(**columns) -> bytes:
+    """A table; of `name_` the column is called `name`, as another may be."""
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), sink)
+    pq.write_table(pa.table([*columns.values()], names=[name.rstrip("_") for name in columns]), sink)
     return sink.getvalue().to_pybytes()
 
 
@@ -111,6 +112,7 @@ MISTAKES = {
     "number": text({"a.jsonl": lines([{"text": "some words"}, {"text": 3}])}, files=["a.jsonl"]),
     "number behind blank lines": text({"a.jsonl": '{"text": "some words"}\n\n\n{"text": 3}\n'}, files=["a.jsonl"]),
     "parquet": text({"a.parquet": parquet(body=["a b c"])}, files=["a.parquet"]),
+    "column twice in Parquet": text({"a.parquet": parquet(text=["a b c"], text_=["d e f"])}, files=["a.parquet"]),
     "broken parquet": text({"a.parquet": parquet(text=["a b c"])[:-9]}, files=["a.parquet"]),
     "no rows": text({"a.parquet": parquet(text=pa.array([], pa.string()))}, files=["a.parquet"]),
     "no partner": pairs({"pairs.jsonl": lines([PAIR, {"sentence_good": "Yes."}])}),
@@ -127,6 +129,11 @@ MISTAKES = {
     "no column in braces": labels({}, text_a="Is it {}?"),
     "second column": labels({}, text_b="sentence2"),
     "label column": labels({}, label="gold"),
+    "column twice": labels({"train.tsv": "sentence\tlabel\tsentence\na b\t1\tc d\nc d\t0\ta b\n"}, train="train.tsv"),
+    "label column twice": labels({"train.csv": "sentence,label,label\na b,1,0\nc d,0,1\n"}, train="train.csv"),
+    "column named twice": labels(
+        {"train.tsv": "a b\t1\tc d\nc d\t0\ta b\n"}, train="train.tsv", columns=["sentence", "label", "sentence"]
+    ),
     "column of one split": labels({"valid.jsonl": lines([{"text": "a b", "label": 1}])}),
     "pairs as labels": labels({"train.jsonl": lines([PAIR])}),
     "label of validation": labels({"valid.jsonl": lines([{"sentence": "a b", "label": 2}])}),

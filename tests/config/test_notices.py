@@ -237,6 +237,13 @@ probes:
     epochs: 20
   late: {kind: loss, positions: one}
   deep: {kind: rank, masking: {count: one, rate: 0.3}}
+causal_models:
+  ib: {optimiser: {explosion: 4, momentum: 0.9}}
+"""
+SHARED = """optimisers:
+  mine: {explosion: 4}
+causal_models:
+  one: {like: ib, optimiser: {like: mine}}
 """
 
 
@@ -246,6 +253,9 @@ def test_keys_that_do_nothing(tmp_path, monkeypatch):
     found = [note for note in notes_of(IDLE, tmp_path) if "does nothing" in note]
     assert found == [
         "my.yaml:7: corpora.lines.packed_words: does nothing: it belongs to unit: packed",
+        "my.yaml:24: causal_models.ib.optimiser.momentum: does nothing: it belongs to kind: sgd",
+        "my.yaml:24: causal_models.ib.optimiser.explosion: does nothing: the training of a causal model stops at a loss"
+        " that is no number, and at no other",
         "my.yaml:4: encoders.cell.attention_dropout: does nothing: an LSTM has no attention",
         "my.yaml:4: encoders.cell.units: does nothing: it belongs to kind: words",
         "my.yaml:4: encoders.cell.relative_buckets: does nothing: it belongs to positions: relative",
@@ -260,6 +270,14 @@ def test_keys_that_do_nothing(tmp_path, monkeypatch):
         "my.yaml:21: probes.late.positions: does nothing: it belongs to masks: one",
         "my.yaml:22: probes.deep.masking.rate: does nothing: `one` hides one token whatever the rate",
     ]
+
+
+def test_a_causal_model_has_no_use_for_an_explosion_that_a_model_may_have(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    note = "my.yaml:2: causal_models.one.optimiser.explosion: does nothing: the training of a causal model"
+    assert [found.startswith(note) for found in notes_of(SHARED, tmp_path) if "does nothing" in found] == [True]
+    both = f"{SHARED}models:\n  calm: {{like: strict-kd, optimiser: {{like: mine}}}}\n"
+    assert not [found for found in notes_of(both, tmp_path) if "does nothing" in found]
 
 
 def test_keys_that_a_family_shares_and_those_that_a_file_above_replaces_are_no_mistake(tmp_path, monkeypatch):

@@ -82,3 +82,21 @@ def test_probabilities_come_in_the_order_of_the_rows(classifier):
     assert together.shape == (4, 3) and np.allclose(together.sum(1), 1)
     for row, given in zip(rows, together, strict=True):
         assert np.allclose(probabilities(classifier, [row])[0], given, atol=1e-6)
+
+
+def test_logits_that_are_no_numbers_count_as_equal_ones(caplog):
+    def predict(ids, lengths):
+        logits = torch.stack([ids[:, 1].float(), -ids[:, 1].float(), torch.zeros(len(ids))], 1)
+        logits[ids[:, 1] == 7, 1] = torch.nan
+        logits[ids[:, 1] == 8] = torch.inf
+        return logits
+
+    rows = [[CLS, word, SEP] for word in (1, 7, 2, 8, 3)]
+    given = probabilities(predict, rows)
+    assert np.allclose(given[[1, 3]], 1 / 3)
+    known = np.array([[word, -word, 0.0] for word in (1, 2, 3)])
+    assert np.allclose(given[[0, 2, 4]], np.exp(known) / np.exp(known).sum(1, keepdims=True))
+    assert caplog.messages == ["2 of 5 rows get logits that are no numbers: training has diverged"]
+    caplog.clear()
+    probabilities(predict, rows[::2])
+    assert not caplog.messages

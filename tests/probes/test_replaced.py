@@ -94,6 +94,15 @@ def test_a_model_to_which_both_forms_are_one_minds_no_synonym(world):
     assert found["A-D1", "accuracy", 40, None] == found["B-D1", "accuracy", 40, None]
 
 
+def test_a_classifier_that_diverged_is_a_result_with_a_warning(world, caplog):
+    probe = PROBE.model_copy(update={"lr": 1e30, "epochs": 2, "updates": [], "sizes": [20], "spans": [1]})
+    found = values(run(context(world, probe=probe)))
+    assert found[level(1), "tv_finetuned", 20, None] == found[level(1), "pearson", 20, None] == 0
+    assert found["A-D1", "accuracy", 20, None] == found["A-D1", "majority", 20, None], "one answer to all"
+    assert found[level(1), "tv_pretrained", 20, None] > 0
+    assert any("logits that are no numbers: training has diverged" in line for line in caplog.messages)
+
+
 def test_distances_are_those_of_the_template_and_of_the_law(world, rows):
     found, model = values(rows), load_checkpoint(world[1]).eval()
 

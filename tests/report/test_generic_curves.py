@@ -177,3 +177,17 @@ def test_up_to_six_curves_look_as_two_do():
     assert len({axes.get_position().x0.round(3) for axes in figure.axes}) == 3
     assert {line.get_linewidth() for line in lines} == {1.4} and "white" not in {look_of(line)[2] for line in lines}
     assert [text.get_text() for text in figure.legends[0].get_texts()][:6] == labels
+
+
+@pytest.mark.parametrize("labels", [("_level", "_hollow"), ("majority", "95 % interval"), ("least possible loss", "_")])
+@pytest.mark.parametrize("name", ["size_curves", "loss_curves", "bars"])
+def test_a_curve_has_its_own_key_whatever_its_label(name, labels):
+    """Also where it is called like a level, an interval or what a figure calls such a line by itself."""
+    keys = {}
+    for one, two in (("One", "Two"), labels):
+        figure, _ = drawn(name, config_of(panels={"p": {one: "one", two: "two"}}))
+        (legend,) = figure.legends
+        color = "get_facecolor" if name == "bars" else "get_color"
+        keys[one] = [getattr(handle, color)() for handle in legend.legend_handles[:2]], len(legend.get_texts())
+        assert [text.get_text() for text in legend.get_texts()[:2]] == [one, two]
+    assert keys["One"] == keys[labels[0]], "the same colours, and no entry less"

@@ -38,7 +38,8 @@ ABLATIONS = ("delta-0.25", "delta-0.5", "delta-0.75", "kept", "reset", "random",
 LABELS = {"MLM": "mae-mlm", "MAE-LM": "mae-mae", "80/10/10": "mae-80-10-10"}
 LABELS |= {name: f"mae-{name}" for name in ABLATIONS}
 PARTS = ("of it [MASK]s themselves", "of it the tokens beside them")
-WORSE = {"attention": 0.02, "layers": 0.01}  # what MAE-LM loses by other attention in the decoder, by a third layer
+# What MAE-LM loses by other attention in the decoder, by a third layer, by a wider decoder.
+WORSE = {"attention": 0.02, "layers": 0.01, "wider": 0.01}
 shown, claims = partial(synthetic.shown, "mae"), partial(synthetic.claims, "mae")
 law_shown, law_claims = partial(synthetic.shown, "mae-law"), partial(synthetic.claims, "mae-law")
 
@@ -65,6 +66,7 @@ def score(facts):
     delta, reset = facts["objective.mae.delta"], facts["objective.mae.reset"]
     lost = WORSE["attention"] * (facts["encoder.decoder.attention"] != "self")
     lost += WORSE["layers"] * (facts["encoder.decoder.layers"] > 2)
+    lost += WORSE["wider"] * ((facts["encoder.decoder.hidden"] or 0) > facts["encoder.hidden"])
     return 0.83 - (0.01 if reset else 0.03 * delta) - lost
 
 
@@ -340,6 +342,8 @@ def test_claims_in_numbers(config, exact):
     value = claims(config, exact)["value"]
     assert value["better-sentences"] == pytest.approx(0.03)
     assert value["delta-sentences"] == pytest.approx(-0.03) and "delta-ends-sentences" not in value
+    assert value["more-layers-sentences"] == pytest.approx(0.01), "a small decoder, by its depth"
+    assert value["wider-sentences"] == value["wider-answers"] == pytest.approx(0.01), "and by its width"
     assert value["masks-own"] == pytest.approx(7.0) and value["masks-own-most-centred"] == pytest.approx(7 - 0.5)
     assert value["masks-own-learned"] == pytest.approx(7.0) and value["masks-own-words"] == pytest.approx(7 - 3)
     assert value["theorem"] == value["theorem-beside"] == pytest.approx(0.035)

@@ -10,6 +10,7 @@ from scipy import stats
 
 import synthetic
 from drawn import all_is_in_view, nothing_overlaps
+from masklab import studies
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
 from masklab.plan.graph import checkout_paths
@@ -124,7 +125,7 @@ def test_what_a_study_lacks_is_said(config):
 
     view = left({"strict": {"MLM": "strict-mlm", "KD+MLM": "strict-kd+mlm"}})
     for section, name, lacking in (
-        ("figures", "figure1", r"one recipe has the objective MLM and one MLSM\+MLM, both measured"),
+        ("figures", "figure1", r"one recipe has the objective MLM and one MLSM, both measured$"),
         ("figures", "figure2", r"one recipe has the objective MLSM and one MLSM\+MLM, both measured"),
         ("figures", "figure6", r"needs a panel in which one recipe has the objective MLSM\+MLM, beside another"),
     ):
@@ -546,3 +547,26 @@ def test_of_two_recipes_of_one_objective_nobody_says_which_is_meant(config):
     said = r"panel 'strict': strict-mlm and strict-mlm-longer have the same objective \(MLM\)"
     with pytest.raises(MaskLabError, match=rf"config: studies\.mlsm\.claims: {said}"):
         claimed(twice)
+
+
+def test_claims_that_a_second_recipe_of_one_objective_leaves_out_are_said(config):
+    def named(one):
+        return {claim.name for claim in claims_of("mlsm", one.studies["mlsm"], View.of(one, "mlsm"))}
+
+    assert studies.notices(config) == []
+    model = {"models": {"other-mlsm": {"like": "strict-mlsm", "steps": 800, "checkpoints": [800]}}}
+    panels = {title: dict(own) for title, own in config.studies["mlsm"].panels.items()}
+    twice = config_of(model, panels=panels | {"strict": panels["strict"] | {"another": "other-mlsm"}})
+    lost = named(config) - named(twice)
+    assert "mlsm-lags" in lost and "glue-on-par" not in lost
+    (note,) = studies.notices(twice)
+    assert "studies.mlsm.panels.strict: strict-mlsm and other-mlsm have the same objective (MLSM)" in note
+    assert f"left out, {len(lost)} in all, such as " in note and any(f"as {name};" in note for name in lost)
+    with pytest.raises(
+        MaskLabError, match=r"both measured \(strict-mlsm and other-mlsm of a panel have one objective\)"
+    ):
+        find("mlsm", twice.studies["mlsm"], "figures", "figure2").needs(View.of(twice, "mlsm"))
+    some = config_of(model, panels=twice.studies["mlsm"].panels, claims=["glue-on-par"])
+    assert studies.notices(some) == [], "nobody asked for the others"
+    aside = config_of(model, panels=panels | {"aside": {"another": "other-mlsm"}})
+    assert studies.notices(aside) == [] and named(aside) == named(config)

@@ -87,6 +87,8 @@ def _check_column(where, column, columns, rows, what):
         pairs = "; it looks like minimal pairs (a task of kind pair-files)" if "sentence_good" in columns else ""
         labels = "; it looks like a labelled task (kind label-files)" if "label" in columns else ""
         raise MaskLabError(f"{where}: no column {column!r}{pairs or labels}; columns: {names(columns)}")
+    if [*columns].count(column) > 1:
+        raise MaskLabError(f"{where}: several columns are called {column!r}; columns: {names(columns)}")
     for number, row in enumerate(rows, 1):
         if not isinstance(row[column], str):
             at = f"{where}: row {number}" if what == "row" else where

@@ -282,7 +282,7 @@ def _check_columns(where, key, template, file, found, rows, task):
 
 
 def _check_there(where, column, file, found, task):
-    """A column is there."""
+    """A column is there, once."""
     if column not in found.columns:
         there = choices(column, found.columns, "columns", 30)
         if BLIMP in found.columns:
@@ -292,6 +292,8 @@ def _check_there(where, column, file, found, task):
         elif any(_is_value(name) for name in found.columns) and task.columns is None:
             there = "; the first line looks like data: name the columns with `columns:`"
         raise MaskLabError(f"{where}: {file}: no column {column!r}{there}")
+    if found.columns.count(column) > 1:
+        raise MaskLabError(f"{where}: {file}: several columns are called {column!r}; columns: {names(found.columns)}")
 
 
 def _other_separator(columns) -> str | None:

@@ -32,6 +32,7 @@ from masklab.errors import MaskLabError
 
 MOST_WORDS, MOST_CHAINS = 65530, 256  # of corpora of symbols, whose numbers are of 16 and 8 bits
 MOST_HIDDEN = 1 << 16  # what stands behind words, in 16 bits, too
+MOST_ENGLISH = 43_000_000  # sentences of 49 bytes on average, which Arrow counts in 32 bits
 PHENOMENA = get_args(Phenomenon)  # of generated minimal pairs
 
 
@@ -69,6 +70,11 @@ def _check_corpus(config, name, corpus):
     _check_law(config, "corpora", name, corpus)
     if corpus.kind in SYMBOLIC:
         _check_numbered(config, f"corpora.{name}", corpus)
+    if corpus.kind == "english" and (drawn := corpus.sentences + corpus.valid + corpus.test) > MOST_ENGLISH:
+        raise MaskLabError(
+            f"config: corpora.{name}.sentences: {drawn:,} with valid and test; at most {MOST_ENGLISH:,} can be drawn of"
+            " kind english, whose text is held in one piece of 2 GiB; other kinds have no such bound"
+        )
     if corpus.kind == "pcfg":
         check_lengths(f"corpora.{name}", corpus, law_entry(config, corpus))
     if corpus.kind == "causal" and "/" not in corpus.causal:

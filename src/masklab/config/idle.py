@@ -48,6 +48,7 @@ OPTIMISER = [
     Idle("momentum", "kind", lambda entry: entry.kind == "adamw" and entry.momentum, "it belongs to kind: sgd"),
     *(Idle(key, "kind", _is("kind", "sgd"), "it belongs to kind: adamw") for key in ("betas", "eps")),
 ]
+EXPLOSION = "the training of a causal model stops at a loss that is no number, and at no other"
 FINETUNING = [
     WARMUP,
     Idle("epochs", "max_steps", _isnt("max_steps", None), f"max_steps: {INSTEAD}"),
@@ -90,7 +91,10 @@ def _rules(config, section: str, entry) -> dict[str, list[Idle]]:
         ]
         return {"": [*own.get(entry.kind, []), *spans]} | ({"masking": MASKING} if entry.kind == "rank" else {})
     if section == "models":
-        return {"masking": MASKING, "optimiser": OPTIMISER}
+        used = Idle("explosion", "explosion", lambda entry: False, "")  # of an optimiser that causal models share
+        return {"masking": MASKING, "optimiser": [*OPTIMISER, used]}
+    if section == "causal_models":
+        return {"optimiser": [*OPTIMISER, Idle("explosion", "explosion", lambda entry: True, EXPLOSION)]}
     return {"": {"encoders": ENCODER, "optimisers": OPTIMISER}[section]}
 
 
@@ -101,7 +105,7 @@ def idle(config, ours: set[str]):
     no user's.
     """
     found, used = {}, set()
-    for section in ("corpora", "encoders", "optimisers", "models", "probes"):
+    for section in ("corpora", "causal_models", "encoders", "optimisers", "models", "probes"):
         raw = config.raw.get(section) or {}
         for name, entry in getattr(config, section).items():
             for part, rules in _rules(config, section, entry).items() if name in raw else ():

@@ -73,7 +73,7 @@ class _Stack:
             return
         if named_at is not None and not os.path.isfile(path):
             raise wrong(named_at, "extends", f"no such file: {shown(path)}{_preset(path)}")
-        raw = read_file(path)
+        raw = read_file(path, first=not self.layers)
         self.open.append(path)
         if "extends" in raw:
             for name, place in _listed(raw, "extends"):

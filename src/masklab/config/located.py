@@ -135,12 +135,15 @@ def overlay(base: dict, top: dict) -> dict:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read_file(path: Path) -> Mapping:
-    """The top-level mapping of a YAML file; MaskLabError where there is none."""
+def read_file(path: Path, first: bool = True) -> Mapping:
+    """The top-level mapping of a YAML file; MaskLabError where there is none.
+
+    first: no other was named before it, as one is before a target that `--configfile` takes for a file.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise MaskLabError(f"{shown(path)}: no such file{_instead(path)}") from None
+        raise MaskLabError(f"{shown(path)}: no such file{_instead(path, first)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise MaskLabError(f"{shown(path)}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
     content = parse(text, str(path))
@@ -151,11 +154,14 @@ def read_file(path: Path) -> Mapping:
     return content
 
 
-def _instead(path: Path) -> str:
+def _instead(path: Path, first: bool) -> str:
     """What may have been meant by a config file that is not there, as the end of a message."""
-    if path.suffix not in (".yaml", ".yml", ".json"):
+    known = (".yaml", ".yml", ".json")
+    if path.suffix not in known and not first:
         return "; --configfile takes every word up to the next option, so that targets stand before it"
-    beside = {file.stem: file for file in path.parent.glob(f"*{path.suffix}")} if path.parent.is_dir() else {}
+    ends = (path.suffix,) if path.suffix in known else known
+    files = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
+    beside = {file.stem: file for file in files if file.suffix in ends}
     close = difflib.get_close_matches(path.stem, beside, n=1)
     return f"; did you mean {shown(beside[close[0]])}?" if close else ""
 

@@ -7,12 +7,15 @@ the score of the whole text in front and so reads, for each feature, the score o
 read with the other text beside it, as the classifier was trained; the released code leaves that out.
 """
 
+import logging
+
 import numpy as np
 import torch
 
 from masklab.tasks.encoding import fitting, joined, sorted_batches
 from masklab.tokenizers import MASK, PAD
 
+log = logging.getLogger("masklab")
 TOKENS = {"cpu": 1024, "cuda": 65536}  # of a forward pass, padding included
 
 
@@ -51,14 +54,23 @@ def replaced(example, span, ids):
 
 @torch.inference_mode()
 def probabilities(predict, rows, device="cpu") -> np.ndarray:
-    """Softmax of `predict` on rows of ids, [CLS] and [SEP] included; [N, C] float64."""
+    """Softmax of `predict` on rows of ids, [CLS] and [SEP] included; [N, C] float64.
+
+    Logits that are no numbers, of a classifier whose training diverged, count as equal ones: so the answer is class 0,
+    as elsewhere, and whatever is replaced changes nothing.
+    """
     lengths = np.array([len(row) for row in rows], np.int64)
-    out = None
+    out, lost = None, 0
     for batch in sorted_batches(lengths, fitting(TOKENS, device)):
-        given = predict(*padded([rows[row] for row in batch], device)).double().softmax(-1).cpu().numpy()
+        logits = predict(*padded([rows[row] for row in batch], device)).double()
+        known = logits.isfinite().all(-1, keepdim=True)
+        lost += len(batch) - int(known.sum())
+        given = torch.where(known, logits, 0.0).softmax(-1).cpu().numpy()
         if out is None:
             out = np.empty((len(rows), given.shape[1]))
         out[batch] = given
+    if lost:
+        log.warning("%s of %s rows get logits that are no numbers: training has diverged", lost, len(rows))
     return np.empty((0, 0)) if out is None else out
 
 

@@ -11,6 +11,7 @@ from masklab.report.levels import Levels
 from masklab.report.marks import (
     CROWD,
     apart,
+    by_label,
     examples_axis,
     geometric,
     interval_key,
@@ -97,8 +98,7 @@ def bars(results, chosen):
         for axes in several:
             axes.set_ylim(min(ends[0]), max(ends[1]))
     handles = {label: style.patch(look["color"], hatch=hatches[label]) for label, look in looks.items()}
-    handles |= interval_key(data, "bar") | levels.keys(drawn)
-    style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.4)
+    style.legend_of(figure, handles, interval_key(data, "bar") | levels.keys(drawn), handlelength=2.4)
     counts = {n for frame in data for n in frame["n"]}
     said = note(data) if len(counts) == 1 else f"{note(data, '')}; n: test items"
     data = pd.concat(data, ignore_index=True)
@@ -140,13 +140,13 @@ def _panels(results, chosen, x, finish, floors=None):
     if crowded:
         figure.set_size_inches(style.FULL if across > 1 else 4.6, 2.9 * down)
         looks = _finer(looks)
-    drawn, handles, sets, moved = [], {}, {}, False
+    drawn, handles, floor, sets, moved = [], {}, {}, {}, False
     kinds = [kind_of(results, [readings.values()]) for *_, readings in cells]
     wide = 72 * (figure.get_size_inches()[0] / across - 0.6)  # of axes, in points, about
     for index, (axes, kind, (panel, name, readings)) in enumerate(zip(grid.ravel(), kinds, cells, strict=False)):
         moved = moved or (kind == "bar" and len(readings) > 1)
         frame, own = marks_curves(axes, results, readings, looks, kind)
-        handles |= {line.get_label(): line for line in axes.get_lines() if line.get_label() in readings}
+        handles |= by_label(axes.get_lines(), readings)
         finish(axes, frame["x"], min(0.4, (_spread(len(readings)) * (kind == "bar") + MARK) / wide))
         axes.set_ylabel(
             "loss (nats per token)" if floors is not None else style.plain(measured(results, readings.values()))
@@ -159,7 +159,7 @@ def _panels(results, chosen, x, finish, floors=None):
         if floors is not None:
             least = _floors(results, readings, floors[panel])
             frame["floor"], at = frame["label"].map(least), [*at, *map(Levels, least.values())]
-            handles |= _draw_floors(axes, least, looks)
+            floor |= _draw_floors(axes, least, looks)
         drawn.append((frame, own))
         sets.setdefault(name, []).append((axes, readings, frame, at))
     for members in sets.values():
@@ -172,8 +172,8 @@ def _panels(results, chosen, x, finish, floors=None):
     data = [frame for frame, _ in drawn]
     fullest = _fullest(data)
     handles = dict(sorted(handles.items(), key=_from_above(data[fullest]))) if crowded else handles
-    handles |= interval_key(data, *kinds) | levels.keys(own for _, own in drawn)
-    style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
+    rest = floor | interval_key(data, *kinds) | levels.keys(own for _, own in drawn)
+    style.legend_of(figure, handles, rest, handlelength=3)
     what = "test items" if floors is None else "test tokens"
     said, data = note(data, what, beside=moved), pd.concat(data, ignore_index=True)
     if crowded:

@@ -152,15 +152,23 @@ def interval_key(frames, *kinds: str) -> dict:
     return {"95 % interval": style.patch("0.5", 0.3) if "band" in kinds else bar}
 
 
+def by_label(lines, labels) -> dict[str, Line2D]:
+    """Label -> the first line that has it: what is drawn after the curves, as a level is, may be called like one."""
+    found = {}
+    for line in lines:
+        if (label := line.get_label()) in labels:
+            found.setdefault(label, line)
+    return found
+
+
 def explain(figure, results: Results, readings: dict, data, own: levels.Levels, what: str = "test items") -> None:
     """What a figure of `curves` shows, below it: a key to curves, intervals and levels, and how many replicates.
 
     readings: label -> curve; data, own: what `curves` gave of them; what: what n counts. Call it last.
     """
     kind, lines = kind_of(results, [readings.values()]), [line for axes in figure.axes for line in axes.get_lines()]
-    handles = {line.get_label(): line for line in lines if line.get_label() in readings}
-    handles |= interval_key([data], kind) | levels.keys([own])
-    style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
+    rest = interval_key([data], kind) | levels.keys([own])
+    style.legend_of(figure, by_label(lines, readings), rest, handlelength=3)
     write_note(figure, note([data], what, beside=kind == "bar" and len(readings) > 1))
 
 

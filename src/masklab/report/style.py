@@ -161,6 +161,11 @@ def broken(text: str, most: int) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+def legend_of(figure, curves: dict, rest: dict, **options) -> None:
+    """`legend_below` of curves by label and of the rest by name; a label is free text and may be one of these names."""
+    legend_below(figure, [*curves.values(), *rest.values()], [*curves, *rest], **options)
+
+
 def legend_below(figure, handles, texts, **options) -> None:
     """Legend under the axes, in as many columns as fit, long texts in lines; the figure grows by its height."""
     width, height = figure.get_size_inches()

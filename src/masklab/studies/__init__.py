@@ -1,12 +1,14 @@
 """Studies: a wing for each paper, and what a study can show and claim, its own or a wing's.
 
 A wing is a package with `FIGURES` and `TABLES` (name -> `masklab.report.item.Item`), a module `captions` with what each
-of them shows in words, and `claims(view)`, a list of `masklab.claims.claim.Claim`; light, since the workflow reads it
-when it is parsed. A user's files add figures, tables and claims to any study (`masklab.own`).
+of them shows in words, and `claims(view)`, a list of `masklab.claims.claim.Claim`; perhaps `notices(view)`, lines about
+the claims that it leaves out. It is light, since the workflow reads it when it is parsed. A user's files add figures,
+tables and claims to any study (`masklab.own`).
 """
 
 import importlib
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from masklab.claims.claim import SCORES, Claim
@@ -102,7 +104,8 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
 
 
 def notices(config) -> list[str]:
-    """A line, with its place, for each margin of a metric that nobody says is measured, by a probe that may do so."""
+    """Lines, with their places: of each margin of a metric that nobody says is measured, by a probe that may do so, and
+    of claims that a wing leaves out where all are asked for."""
     lines = []
     for name, study in config.studies.items():
         own = any(config.probes[probe].kind not in kinds.OURS["probes"] for probe in study.probes)
@@ -111,6 +114,10 @@ def notices(config) -> list[str]:
             may = f"unless probes of kind {' or '.join(silent)} give it, which `ranges` of their settings can say"
             unknown = _margins_of_nothing(study, view).items()
             lines += [f"studies.{name}.margins.{metric}: counts for nothing {may}: {what}" for metric, what in unknown]
+        wing = _wing(wing_of(name, study))
+        if study.claims == "all" and hasattr(wing, "notices"):
+            with suppress(MaskLabError):  # two recipes that could be meant: `every_claim` refuses them
+                lines += wing.notices(View.of(config, name))
     return [noted(line, config.raw) for line in lines]
 
 

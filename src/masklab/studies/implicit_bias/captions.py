@@ -6,8 +6,9 @@ FIGURES = {
     "figure3": "Trace of the Hessian, loss and accuracy over the updates of SGD, from where AdamW ended.",
     "figure4": "Mean loss along random directions: early and late checkpoints, a small model grown to the size of a"
     " large one, which leaves what it computes as it is, beside the large one as trained.",
-    "figure5": "Accuracy against the trace of the Hessian, a point per size; parameters beside those off"
-    " the lowest loss and beside the smallest and the largest at it."
+    "figure5": "Accuracy against the trace of the Hessian, a point per size; parameters beside all points of a panel"
+    " that has up to eight of which none covers another, else beside those off the lowest loss and beside the smallest"
+    " and the largest at it."
     " r: the correlation of both over the sizes at equal loss, of which it needs three, in each replicate, and its mean"
     " over these. The line is the regression of the means drawn, and may run the other way.",
     "figure5_embedded": "Figure 5 with the traces of models grown to one width.",

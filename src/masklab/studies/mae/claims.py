@@ -26,6 +26,7 @@ from masklab.studies.mae.select import (
     MORE,
     RANDOM,
     RESET,
+    WIDER,
     Panel,
     above_real,
     gap,
@@ -309,7 +310,7 @@ def _ablations():
     replaced = "replacing [MASK] tokens with random real tokens does not yield better results than MLM"
     notable = "the variations in position encoding do not result in notable performance differences"
     simple = "Only using bidirectional self-attention in the decoder performs better than other settings"
-    small = "using a relatively small decoder yields good results (more layers are worse)"
+    small = "using a relatively small decoder yields good results"
     trend = "including a higher portion of [MASK] tokens in the encoder degrades its performance"
     similar = "the fine-tuning results of delta = 1 are very similar to RoBERTa, which does not have the decoder"
     for about in ("sentences", "answers"):
@@ -321,7 +322,8 @@ def _ablations():
             yield s, "T2", f"{name}-{about}", notable, (_less, other, MAE, about), "equal"
         for other in CROSSES:
             yield s, "T2", f"{other}-{about}", simple, (_less, MAE, other, about)
-        yield s, "T2", f"more-layers-{about}", small, (_less, MAE, MORE, about)
+        yield s, "T2", f"more-layers-{about}", f"{small} (more layers are worse)", (_less, MAE, MORE, about)
+        yield s, "T2", f"wider-{about}", f"{small} (a wider one is worse)", (_less, MAE, WIDER, about)
         yield s, "4", f"delta-{about}", trend, (_slope, about), "below 0"
         yield s, "4", f"delta-ends-{about}", f"{trend} (delta 0 against 1)", (_ends, about)
         yield f"{s}, footnote 2", "4", f"kept-similar-{about}", similar, (_less, KEPT, MLM, about), "equal"

@@ -55,10 +55,9 @@ def _titled(axes, chosen, title, said, letters):
     style.panel_title(axes, said if len(chosen) == 1 else f"{title}: {said}" if said else title, next(letters))
 
 
-def _finished(figure, data, handles, *kinds, what="test items", beside=False, said=""):
-    """Legend and small print, which `said` begins; the figure and all that is drawn."""
-    handles = handles | interval_key(data, *kinds)
-    style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
+def _finished(figure, data, handles, rest, *kinds, what="test items", beside=False, said=""):
+    """Legend of curves and of the rest, and small print, which `said` begins; the figure and all that is drawn."""
+    style.legend_of(figure, handles, rest | interval_key(data, *kinds), handlelength=3)
     write_note(figure, said + note(data, what, beside))
     return figure, pd.concat(data, ignore_index=True)
 
@@ -125,7 +124,7 @@ def figure1a(results, chosen):
         _from_zero(row[0], data[first:])
         row[0].set_ylabel(f"{_setting(results, recipes, 'threshold')}-{FORMS[data[-1]['metric'].iloc[0]]}")
     handles = dict(key(name, **look) for name, look in INPUTS.values())
-    return _finished(figure, data, handles | _greys(data), "band", what=COUNTED.format(""))
+    return _finished(figure, data, handles, _greys(data), "band", what=COUNTED.format(""))
 
 
 def figure1b(results, chosen):
@@ -143,8 +142,8 @@ def figure1b(results, chosen):
             _titled(axes, chosen, title, f"{_setting(results, readings, 'threshold')}-{FORMS[metric]}", letters)
         _from_zero(row[0], data[begun:])
         row[0].set_ylabel("Rank of [MASK]s alone")
-    handles = dict(key(label, **look) for label, look in looks.items()) | _greys(data)
-    return _finished(figure, data, handles, "band", what=COUNTED.format(""))
+    handles = dict(key(label, **look) for label, look in looks.items())
+    return _finished(figure, data, handles, _greys(data), "band", what=COUNTED.format(""))
 
 
 def figure_outside(results, chosen):
@@ -168,7 +167,7 @@ def figure_outside(results, chosen):
     held = _setting(results, chosen, "subspace")
     said = f"the subspace holds {held} of the squared norm of real tokens; "
     return _finished(
-        figure, data, handles | _greys(data), "band", what=COUNTED.format(" in the places of [MASK]s"), said=said
+        figure, data, handles, _greys(data), "band", what=COUNTED.format(" in the places of [MASK]s"), said=said
     )
 
 
@@ -200,8 +199,8 @@ def figure3(results, chosen):
         score_limits(row[0], results, readings, list(scores.values()), drawn[-1:])
         row[0].set_ylabel(f"{unit(results, readings).capitalize()} after fine-tuning")
     handles = dict(key(label, **look) for label, look in looks.items())
-    handles |= dict([key(f"{mlm}, last checkpoint", **LAST)]) | levels.keys(drawn)
-    return _finished(figure, data, handles, kind, beside=kind == "bar")
+    rest = dict([key(f"{mlm}, last checkpoint", **LAST)]) | levels.keys(drawn)
+    return _finished(figure, data, handles, rest, kind, beside=kind == "bar")
 
 
 def figure4(results, chosen):
@@ -232,7 +231,7 @@ def figure4(results, chosen):
             _titled(axes, chosen, title, TITLES[what], letters)
             data.append(frame.assign(tasks=what, metric=metric, **level.columns()).drop(columns="x"))
             drawn.append(level)
-    return _finished(figure, data, handles | levels.keys(drawn), "bar", "band")
+    return _finished(figure, data, handles, levels.keys(drawn), "bar", "band")
 
 
 def _described(results, title, reading, shared):

@@ -39,8 +39,8 @@ def figure_loss(results, chosen):
             axes.set_ylabel(unit.capitalize() if len(chosen) == 1 else style.plain(f"{title}: {unit}"))
             style.panel_title(axes, TITLES[what], next(letters))
             data += frames
-    handles = dict(key(label, **look) for label, look in looks.items()) | interval_key(data, "bar")
-    style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
+    handles = dict(key(label, **look) for label, look in looks.items())
+    style.legend_of(figure, handles, interval_key(data, "bar"), handlelength=3)
     write_note(figure, note(data, COUNTED.format("")))
     return figure, pd.concat(data, ignore_index=True)
 

@@ -7,7 +7,7 @@ from its size. Which tasks are of which suite only a study knows (files do not t
 """
 
 from masklab.report.item import Item
-from masklab.studies.mlsm.claims import claims
+from masklab.studies.mlsm.claims import claims, notices
 from masklab.studies.mlsm.gaps import FULL
 from masklab.studies.mlsm.select import (
     AMBIGUOUS,
@@ -21,7 +21,7 @@ from masklab.studies.mlsm.select import (
     table,
 )
 
-__all__ = ["FIGURES", "TABLES", "claims"]
+__all__ = ["FIGURES", "TABLES", "claims", "notices"]
 
 MSGS = {"Average (control)": (CONTROL,), "Average (ambiguous)": (AMBIGUOUS,), "Average": (CONTROL, AMBIGUOUS)}
 

@@ -10,14 +10,29 @@ claim is tested where a recipe that it reads has not learned its language. Claim
 are left out.
 """
 
+from dataclasses import replace
 from functools import partial
 
 from masklab.claims.claim import Claim
+from masklab.config.located import spelt
 from masklab.scores.reading import leaves
 from masklab.scores.view import View
 from masklab.studies.mlsm import published
 from masklab.studies.mlsm.gaps import FULL, LARGE, MAIN, SMALL, Lacking, Scores
-from masklab.studies.mlsm.select import AMBIGUOUS, BLIMP, CONTROL, GLUE, JOINT, KD, KD_MLM, KNOWN, MLM, MLSM, UNKNOWN
+from masklab.studies.mlsm.select import (
+    AMBIGUOUS,
+    BLIMP,
+    CONTROL,
+    GLUE,
+    JOINT,
+    KD,
+    KD_MLM,
+    KNOWN,
+    MLM,
+    MLSM,
+    UNKNOWN,
+    told,
+)
 
 MSGS = (CONTROL, AMBIGUOUS)
 SUITES = {"blimp": ("3", (BLIMP,)), "glue": ("4", (GLUE,)), "msgs": ("5", MSGS)}  # name -> figure, sets
@@ -49,6 +64,25 @@ def claims(view: View) -> list[Claim]:
             more = {"learned_tasks": controls, "learned_by": known, "headline": headline, "given": given}
             listed.append(Claim(name, section, figure, text, effect, where, trained=True, **more))
     return listed
+
+
+def notices(view: View) -> list[str]:
+    """A line for each panel of which claims are left out since several of its recipes have one objective."""
+    lines, there = [], None
+    for title in dict.fromkeys(Scores(view).panels.values()):
+        for objective, names in told(view, title).items():
+            if objective is None or len(names) == 1:
+                continue
+            there = there or {claim.name for claim in claims(view)}
+            kept = {label: name for label, name in view.panels[title].items() if name not in names[1:]}
+            left = [claim.name for claim in claims(replace(view, panels=view.panels | {title: kept}))]
+            if left := [name for name in left if name not in there]:
+                lines.append(
+                    f"studies.{view.study}.panels.{spelt(title)}: {' and '.join(names)} have the same objective"
+                    f" ({objective}), of which claims compare one: claims that need it are left out, {len(left)}"
+                    f" in all, such as {left[0]}; to test them, leave one of these recipes to a panel of its own"
+                )
+    return lines
 
 
 def _methods(s):

@@ -104,7 +104,7 @@ def curves(results, chosen):
     figure = style.new_figure(style.FULL if across == 2 else style.COLUMN, 2.3 * down)
     grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     looks = style.looks(label for lines in chosen.values() for label in lines if label is not None)
-    data, drawn, handles = [], [], {}
+    data, drawn, handles, begin = [], [], {}, {}
     curves = [[each for label, each in lines.items() if label is not None] for lines in chosen.values()]
     kind = marks.kind_of(results, curves)
     for index, (axes, (panel, lines)) in enumerate(zip(grid, chosen.items(), strict=False)):
@@ -115,14 +115,14 @@ def curves(results, chosen):
         drawn.append(own)
         if None in lines:
             start = results.summary(lines[None], shared).assign(x=0.0)
-            marks.bars(axes, start["x"], start, label=START, **BEGIN)
+            begin[START] = marks.bars(axes, start["x"], start, label=START, **BEGIN)
             begun = {label for label, reading in told.items() if results.view.fact(reading.recipe, "init")}
             for label, own_frame in frame[frame["label"].isin(begun)].groupby("label"):
                 first = own_frame.loc[own_frame["x"].idxmin()]
                 ends = (0, first["x"]), (start["value"].iloc[0], first["value"])
                 axes.plot(*ends, color=looks[label].get("color"), **FROM_THE_START)
             data.append(start.assign(panel=panel, label=START, recipe=lines[None].recipe, **own.columns()))
-        handles |= {line.get_label(): line for line in axes.get_lines() if line.get_label() in (*told, START)}
+        handles |= marks.by_label(axes.get_lines(), told)
         style.panel_title(axes, panel, index if len(chosen) > 1 else None)
         marks.step_axis(axes, [], name="Additional updates in phase 2")
         axes.set_xlim(left=-0.04 * frame["x"].max())
@@ -135,10 +135,9 @@ def curves(results, chosen):
         what = PAIRS if any("/" in task for task in tasks) else "tasks"
         unit = marks.unit(results, [reading])
         axes.set_ylabel(f"Mean {unit},{chr(10) if len(unit) > 12 else ' '}{len(tasks)} {what}")
-    ordered = {label: handles[label] for label in (*looks, START) if label in handles}
-    ordered |= marks.interval_key(data, kind, *(["bar"] if START in handles else []))
-    ordered |= levels.keys(drawn)
-    style.legend_below(figure, list(ordered.values()), list(ordered), handlelength=3)
+    ordered = {label: handles[label] for label in looks}
+    rest = begin | marks.interval_key(data, kind, *(["bar"] if begin else [])) | levels.keys(drawn)
+    style.legend_of(figure, ordered, rest, handlelength=3)
     items = "test pairs" if what == PAIRS else "test items"
     marks.write_note(figure, marks.note(data, items, beside=kind == "bar" and len(looks) > 1))
     return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "updates"})

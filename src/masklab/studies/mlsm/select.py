@@ -4,8 +4,6 @@ Recipes are told by facts: an objective by its loss terms, phase 1 as what the r
 told by the study's sets.
 """
 
-from collections import Counter
-
 from masklab.errors import MaskLabError
 from masklab.scores.reading import Reading
 from masklab.scores.view import View
@@ -27,9 +25,15 @@ def objective_of(facts: dict) -> str | None:
 
 def objectives(view: View, panel: str) -> dict[str, str]:
     """Objective -> the recipe of a panel that has it; objectives that several have (a sweep) are left out."""
-    told = {name: objective_of(view.recipes[name]) for name in view.panels[panel].values()}
-    counts = Counter(told.values())
-    return {objective: name for name, objective in told.items() if objective and counts[objective] == 1}
+    return {objective: names[0] for objective, names in told(view, panel).items() if objective and len(names) == 1}
+
+
+def told(view: View, panel: str) -> dict[str | None, list[str]]:
+    """Objective -> the recipes of a panel that have it."""
+    found: dict[str | None, list[str]] = {}
+    for name in dict.fromkeys(view.panels[panel].values()):
+        found.setdefault(objective_of(view.recipes[name]), []).append(name)
+    return found
 
 
 def tracks(view: View) -> list[str]:
@@ -50,14 +54,12 @@ def tracks(view: View) -> list[str]:
 def _check_rivals(view, titles) -> None:
     """Without such a panel the claims on its corpus would be about that of another panel, or missing."""
     known = {view.fact(objectives(view, title)[MLM], "corpus") for title in titles}
-    for title, members in view.panels.items():
-        told: dict[str, list[str]] = {}
-        for name in dict.fromkeys(members.values()):
-            told.setdefault(objective_of(view.recipes[name]), []).append(name)
-        if {MLM, JOINT} <= told.keys() and not {view.fact(name, "corpus") for name in told[MLM]} <= known:
-            objective = next(each for each in (MLM, JOINT) if len(told[each]) > 1)
+    for title in view.panels:
+        own = told(view, title)
+        if {MLM, JOINT} <= own.keys() and not {view.fact(name, "corpus") for name in own[MLM]} <= known:
+            objective = next(each for each in (MLM, JOINT) if len(own[each]) > 1)
             raise MaskLabError(
-                f"panel {title!r}: {' and '.join(told[objective])} have the same objective ({objective}), and claims"
+                f"panel {title!r}: {' and '.join(own[objective])} have the same objective ({objective}), and claims"
                 " compare one of each; leave one of them to a panel of its own"
             )
 
@@ -84,15 +86,26 @@ def pair(view: View, left: str, right: str, *kinds: str) -> tuple[str, str, str]
         names = [by_objective[wanted] for wanted in (left, right) if wanted in by_objective]
         if len(names) == 2 and all(view.measured_by(name, kinds) for name in names):
             return title, *names
-    raise MaskLabError(f"needs a panel in which one recipe has the objective {left} and one {right}, both measured")
+    rivals = [
+        names for title in view.panels for wanted in (left, right) for names in [told(view, title).get(wanted, [])]
+    ]
+    several = next(
+        (f" ({' and '.join(names)} of a panel have one objective)" for names in rivals if len(names) > 1), ""
+    )
+    raise MaskLabError(
+        f"needs a panel in which one recipe has the objective {left} and one {right}, both measured{several}"
+    )
 
 
 def predictions(view: View) -> dict[str, Reading]:
     """Figure 1: MLM's prediction over the vocabulary, and over the atoms that of MLSM, or of MLSM+MLM."""
     try:
         _, *names = pair(view, MLM, MLSM, "prediction")
-    except MaskLabError:
-        _, *names = pair(view, MLM, JOINT, "prediction")
+    except MaskLabError as error:
+        try:
+            _, *names = pair(view, MLM, JOINT, "prediction")
+        except MaskLabError:
+            raise error from None
     shown = zip(("vocabulary", "atoms"), names, strict=True)
     return {split: Reading(name, "probability", probe="prediction", splits=(split,)) for split, name in shown}
 
