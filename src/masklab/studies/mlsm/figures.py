@@ -140,7 +140,8 @@ def curves(results, chosen):
     ordered |= levels.keys(drawn)
     style.legend_below(figure, list(ordered.values()), list(ordered), handlelength=3)
     items = "test pairs" if what == PAIRS else "test items"
-    marks.write_note(figure, marks.note(data, items, beside=kind == "bar" and len(looks) > 1))
+    beside = kind == "bar" and any(map(marks.meet, data))
+    marks.write_note(figure, marks.note(data, items, beside=beside))
     return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "updates"})
 
 
