@@ -227,6 +227,33 @@ def test_a_mean_over_training_sizes_is_said_to_be_one():
     assert not any("training size" in said for said in (text, *told, *claims))
 
 
+def test_recipes_at_unlike_training_sizes_are_not_compared():
+    """Neither by a difference nor by bold type; it is said of which recipe a number is at which sizes."""
+    raw = overlay(copy.deepcopy(RAW), {"extends": []})
+    for name, sizes in (("few", [50]), ("many", [50, 400])):
+        raw["probes"][name] = {"kind": "finetune", "tasks": ["sentiment"], "sizes": sizes}
+    recipes = ["strict-phase1", "strict-mlm", "strict-mlsm"]
+    study = {
+        "panels": {"p": dict(zip("ABC", recipes, strict=True))},
+        "probes": {"few": recipes[:1], "many": recipes[1:]},
+        "replicates": 3,
+    }
+    config = load(raw | {"studies": {"mine": study | {"tables": ["comparison"], "figures": ["bars", "curves"]}}})
+    better = {"strict-phase1": 0.6, "strict-mlm": 0.9, "strict-mlsm": 0.8}
+    level = lambda cell: better.get(cell["recipe"]) if cell["metric"] == "accuracy" else None  # noqa: E731
+    results = synthetic.results(config, "mine", level)
+    table = generic.TABLES["comparison"].function()(results, generic.comparison(results.view))
+    assert "difference" not in set(table["mark"]) and "best" not in set(table["mark"])
+    said = ["at training size 50 (A)", "mean over training sizes 50 and 400 (B and C)"]
+    assert "At training size 50 (A). Mean over training sizes 50 and 400 (B and C). " in markdown(table)
+    assert "unlike training sizes, they are not compared" in markdown(table)
+    for name in ("bars", "curves"):
+        figure, data = generic.FIGURES[name].draw(results)
+        foot = " ".join(figure.legends[-1].get_title().get_text().split())
+        assert [part for part in foot.split("; ") if "training size" in part] == said
+        assert dict(zip(data["label"], data["sizes"], strict=True)) == {"A": "50", "B": "50, 400", "C": "50, 400"}
+
+
 def of_tasks(labels):
     """A study without sets, so that each task has a panel; its recipes have these labels."""
     raw = overlay(copy.deepcopy(RAW), {"extends": []})

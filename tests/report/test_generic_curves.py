@@ -44,8 +44,8 @@ def level(cell):
     return FLOORS.get(cell["recipe"], 2.0) if cell["metric"] == "floor" else None
 
 
-def drawn(name, config, change=lambda scores: scores):
-    results = synthetic.results(config, "mine", level)
+def drawn(name, config, change=lambda scores: scores, world=level):
+    results = synthetic.results(config, "mine", world)
     results = Results(results.view, change(results.scores), models=results.models)
     figure, data = find("mine", config.studies["mine"], "figures", name).draw(results)
     nothing_overlaps(figure)
@@ -86,6 +86,23 @@ def test_the_best_null_of_a_size_is_that_of_the_best_recipe_there():
     _, data = drawn("size_curves", config, better)
     best = {size: set(own.round(9)) for size, own in data.groupby("train_size")["null"]}
     assert best[100] == {0.66} and best[400] == {0.99}
+
+
+def test_the_majority_is_no_best_null_of_a_size_and_each_null_is_named_once():
+    """At each size another null is the best, in each panel others; that of 400 is below the majority."""
+
+    def crossing(cell):
+        if cell["metric"] in ("accuracy", "mcc") and cell["null"] and cell["kind"] == "finetune":
+            first = cell["task"] == "sentiment"
+            best = {50: "untrained", 100: "shuffled", 400: "untrained"}[cell["train_size"]] == cell["null"]
+            return 0.48 if cell["train_size"] == 400 else 0.6 if best == first else 0.55
+        return level(cell)
+
+    config = config_of(nulls=["untrained", "shuffled", "majority"])
+    figure, data = drawn("size_curves", config, world=crossing)
+    assert (data[data["train_size"] == 400]["null"] < 0.5).all() and set(data["null_kind"]) == {"untrained", "shuffled"}
+    (key,) = (text.get_text() for text in figure.legends[0].get_texts() if "null" in text.get_text())
+    assert key in ("best null (untrained, shuffled)", "best null (shuffled, untrained)")
 
 
 def test_no_probe_with_several_sizes_is_said_before_anything_runs():

@@ -178,6 +178,23 @@ def test_a_set_that_is_whole_at_one_checkpoint_has_bars_side_by_side():
     assert [text.get_text() for text in figure.legends[0].get_texts()][2] == "95 % interval (band or bar)"
 
 
+@style.paper
+def test_marks_that_share_no_x_are_not_moved_from_where_they_are():
+    """Recipes of one checkpoint each, after unlike numbers of updates."""
+    for steps, moved in (((3, 6), False), ((3, 3), True)):
+        rows = [
+            {"recipe": recipe, "replicate": k, "step": step, "probe": "one", "task": "one", "split": "test", "n": 100,
+             "metric": "accuracy", "value": 0.7 + 0.01 * k}
+            for recipe, step in zip("ab", steps, strict=True) for k in (1, 2, 3)
+        ]  # fmt: skip
+        found = Results(of_two_tasks((3,), ()).view, rows_to_frame(rows))
+        chosen = {label: Reading(label.lower(), tasks=("one",), step="all", over="step") for label in "AB"}
+        figure, _ = compare.curves(found, {"p": {"one": chosen}})
+        lines = [line for line in figure.axes[0].get_lines() if line.get_label() in ("A", "B")]
+        assert [line.get_transform() != figure.axes[0].transData for line in lines] == [moved, moved]
+        assert ("side by side" in " ".join(figure.legends[0].get_title().get_text().split())) == moved
+
+
 def test_short_curves_among_bands_lie_side_by_side():
     axes = style.new_figure(3, 2).subplots()
     short = frame([0.7], 0.1).assign(x=1.0)

@@ -339,6 +339,27 @@ def test_what_the_paper_does_not_draw(config, results, tmp_path):
     all_is_in_view(figure)
 
 
+def test_the_course_says_the_size_of_each_mix_and_draws_a_gap_below_0():
+    """A gap is an estimate: that of a model which has learned all may lie below 0, where a log axis hides it."""
+    probes = {
+        "dh-course": {"tasks": ["patterns-single-0"], "sizes": [SIZES[-1]]},
+        "dh-course-half": {"like": "dh-course", "tasks": ["patterns-single-50"], "sizes": [SIZES[0]]},
+    }
+    study = {"probes": RAW["studies"]["dh"]["probes"] | {"dh-course-half": ["dh-single-with"]}}
+    own = config_of({"probes": probes}, **study)
+
+    def learned(cell):
+        return -0.001 if cell["metric"] == "gap" and cell["step"] == cell["last"] else paper(cell)
+
+    figure, data = shown(own, synthetic.results(own, "dh", learned, noise=0), "figures", "figure_course")
+    assert {share: set(part["train_size"]) for share, part in data.groupby("share")} == {
+        NONE: {SIZES[-1]}, HALF: {SIZES[0]},
+    }  # fmt: skip
+    note = " ".join(figure.legends[0].get_title().get_text().split())
+    assert f"{SIZES[-1]:,} and {SIZES[0]:,} examples" in note and (data["gap"] < 0).any()
+    all_is_in_view(figure)
+
+
 def test_the_default_run_compares_on_b_d1():
     """Of the paper's claims those on Figure 3a are asked, and scores of the paper's shape decide those on B-D1."""
     raw = plain(layered())

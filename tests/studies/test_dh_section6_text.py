@@ -108,6 +108,12 @@ def test_a_label_is_no_formula(said, tmp_path):
     assert figure.axes[0].get_ylabel().startswith(said.replace("$", r"\$"))
 
 
+def test_a_long_label_lies_in_lines_beside_its_axis():
+    config, results = on_two_tasks("English, with a label so long that it needs several lines beside an axis")
+    figure, _ = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(results)
+    nothing_overlaps(figure)
+
+
 def test_a_task_that_is_not_measured_in_the_course_of_fine_tuning_leaves_its_axes_empty():
     config, results = on_two_tasks()
     figure, data = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(results)

@@ -398,6 +398,17 @@ def test_one_mask_and_more_are_over_the_replicates_that_both_have(config, exact)
     assert data["masks"].nunique() == 2 and set(data["replicates"]) == {2}
 
 
+def test_small_print_says_what_was_moved_and_nothing_of_intervals_that_are_not_there(config, exact):
+    """Figure 11 draws both ways of masking side by side; of one replicate no interval holds how languages differ."""
+    one = Results(exact.view, exact.scores[exact.scores["replicate"] == 1], models=exact.models)
+    for results, several in ((exact, True), (one, False)):
+        figure, _ = shown(config, results, "figures", "figure11")
+        note = " ".join(figure.legends[-1].get_title().get_text().split())
+        assert "marks at one x are drawn side by side" in note
+        assert ("each replicate has a language of its own: intervals" in note) == several
+        assert ("no interval" in note) == (not several)
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_tables(name, config, exact):
     table = shown(config, exact, "tables", name)

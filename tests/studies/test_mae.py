@@ -590,3 +590,33 @@ def test_a_probe_that_measures_no_subspace_leaves_out_what_needs_it():
     for name in ("figure_outside", "figure_loss"):
         with pytest.raises(MaskLabError, match="probe mae-rank measures no share outside the subspace"):
             find("mae", config.studies["mae"], "figures", name).part(view)
+
+
+@pytest.fixture(scope="module")
+def panels_apart():
+    """Two panels whose recipes have other labels, one of them with a long title; and scores of it."""
+    raw = overlay(copy.deepcopy(RAW), {"models": {"denser-mlm": {"like": "mae-mlm", "masking": {"rate": 0.3}}}})
+    raw["models"]["denser-mae"] = {"like": "mae-mae", "masking": {"rate": 0.3}}
+    long = "English, 30 %, with a title that is so long that it needs several lines"
+    panels = {"English": {"MLM": "mae-mlm", "MAE-LM": "mae-mae"}}
+    panels[long] = {"plain": "denser-mlm", "decoded": "denser-mae"}
+    study = raw["studies"]["mae"] | {"panels": panels, "probes": dict.fromkeys(raw["studies"]["mae"]["probes"], "all")}
+    config = load(raw | {"studies": {"mae": study}})
+    return config, synthetic.results(config, "mae", world)
+
+
+def test_the_line_at_the_last_score_has_the_name_of_each_panels_recipe(panels_apart):
+    figure, _ = shown(*panels_apart, "figures", "figure3")
+    keys = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "MLM or plain, last checkpoint" in keys
+
+
+@pytest.mark.parametrize("name", ["figure1a", "figure1b", "figure_loss", "figure3"])
+def test_a_long_title_of_a_panel_lies_on_nothing(name, panels_apart):
+    figure, _ = shown(*panels_apart, "figures", name)
+    figure.draw_without_rendering()
+    texts = [text for axes in figure.axes for text in (axes._left_title, axes.yaxis.label) if text.get_text()]
+    boxes = [text.get_window_extent() for text in texts]
+    for number, box in enumerate(boxes):
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+        assert not any(box.overlaps(other) for other in boxes[number + 1 :])

@@ -78,7 +78,8 @@ CELLS_MEAN = {
     "replicates": "replicates behind it",
     "items": "whether the interval covers the choice of test items too",
     "n": "test items behind it",
-    "sizes": "training sizes that the value is the mean over, where there are several: `50, 200`",
+    "sizes": "training sizes that the value is the mean over, where there are several: `50, 200`; a"
+    " single one only where recipes of its row have others",
     "majority": "what always giving one answer scores; empty where that is not known",
     "mark": "`best`: the best of its row by a paired interval; or why it is no result: `unlearned` (not shown to be"
     " better than every null; † in the table for people), `= majority`, `< majority`, `= chance`, `< chance`; or"

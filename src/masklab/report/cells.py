@@ -55,18 +55,26 @@ MARKS = {
 }
 
 
-def cell(results: Results, reading: Reading, panel: str, row: str, label: str, metric: str, shared=None) -> dict:
-    """A row of `TIDY` for one reading; an empty cell where it was not measured. shared: over these replicates alone."""
+def cell(
+    results: Results, reading: Reading, panel: str, row: str, label: str, metric: str, shared=None, beside=()
+) -> dict:
+    """A row of `TIDY` for one reading; an empty cell where it was not measured.
+
+    shared: over these replicates alone. beside: readings of the row.
+    """
     own, steps = results.values(reading), results.rows(reading)["step"]
     mean = results.estimated((own.at(shared) if shared and own.replicates else own).evidence.scalar, reading)
     step = int(steps.max()) if len(steps) else 0
     made = filled(mean, panel, row, reading.recipe, label, metric, step, results.items_behind(reading, shared))
-    return made | {"sizes": averaged(results, reading)}
+    return made | {"sizes": averaged(results, reading, beside)}
 
 
-def averaged(results: Results, reading: Reading) -> str:
-    """`Results.sizes` as `TIDY` has them."""
-    return ", ".join(map(str, results.sizes(reading)))
+def averaged(results: Results, reading: Reading, beside=()) -> str:
+    """`Results.sizes` as `TIDY` has them; also a single one, where readings `beside` it are of others."""
+    sizes = results.sizes(reading)
+    if not sizes and reading.over != "train_size" and not results.are_alike([reading, *beside]):
+        sizes = sorted({int(size) for *_, size in results.cells(reading)} - {0})
+    return ", ".join(map(str, sizes))
 
 
 def filled(mean: Estimate, panel, row, recipe, label, metric, step=0, n=0) -> dict:
@@ -80,8 +88,9 @@ def tidy(rows: list[dict]) -> pd.DataFrame:
     """Rows as a frame with the columns and types of `TIDY`.
 
     half: half the width of the interval; low, high: its ends, within what the metric can be. sizes: training sizes that
-    the value is the mean over, where there are several: "50, 200". majority: what always giving one answer scores.
-    mark: "best" or why a cell is no result (`masklab.report.rows`).
+    the value is the mean over, where there are several, "50, 200"; a single one only where recipes of its row
+    have others. majority: what always giving one answer scores. mark: "best" or why a cell is no result
+    (`masklab.report.rows`).
     """
     return pd.DataFrame(rows, columns=TIDY).astype(TYPES)
 
@@ -196,8 +205,10 @@ def note(frame: pd.DataFrame) -> str:
         counted = _counted(set(measured.loc[measured["n"] > 0, "metric"]))
         said.append(f"n: {counted} behind a value of one replicate{_least_of(measured)}.")
     of_recipes = measured[measured["recipe"] != ""]
-    pairs = zip(of_recipes["row"].map(escaped), of_recipes["sizes"], strict=True)
-    said += [f"{mean[0].upper()}{mean[1:]}." for mean in notes.means_over_sizes(pairs)]
+    parts = (of_recipes["row"].map(escaped), of_recipes["label"].map(escaped), of_recipes["sizes"])
+    said += [f"{mean[0].upper()}{mean[1:]}." for mean in notes.means_over_sizes(zip(*parts, strict=True))]
+    if of_recipes.groupby(["panel", "row"])["sizes"].nunique().gt(1).any():
+        said.append("Where the recipes of a row have unlike training sizes, they are not compared.")
     if measured["majority"].notna().any():
         if counts.max() < FEWEST:
             said.append(f"Nothing is bold with fewer than {FEWEST} replicates.")

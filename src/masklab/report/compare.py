@@ -17,6 +17,7 @@ from masklab.report.marks import (
     interval_key,
     kind_of,
     measured,
+    meet,
     note,
     scale_of,
     score_limits,
@@ -84,7 +85,7 @@ def bars(results, chosen):
                         x, frame["low"], frame["high"], color="0.25", linewidth=1.1, zorder=3, path_effects=HALO
                     )
                 about = {"panel": panel, "row": row, "label": label, "recipe": reading.recipe, "metric": own}
-                about["sizes"] = averaged(results, reading)
+                about["sizes"] = averaged(results, reading, readings.values())
                 data.append(frame.assign(**about, **drawn[-1].columns()))
         tilted = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if tilts else {}
         axes.set_xticks(range(len(lines)), map(style.plain, names), **tilted)
@@ -144,8 +145,8 @@ def _panels(results, chosen, x, finish, floors=None):
     kinds = [kind_of(results, [readings.values()]) for *_, readings in cells]
     wide = 72 * (figure.get_size_inches()[0] / across - 0.6)  # of axes, in points, about
     for index, (axes, kind, (panel, name, readings)) in enumerate(zip(grid.ravel(), kinds, cells, strict=False)):
-        moved = moved or (kind == "bar" and len(readings) > 1)
         frame, own = marks_curves(axes, results, readings, looks, kind)
+        moved = moved or (kind == "bar" and meet(frame))
         handles |= by_label(axes.get_lines(), readings)
         finish(axes, frame["x"], min(0.4, (_spread(len(readings)) * (kind == "bar") + MARK) / wide))
         axes.set_ylabel(
@@ -153,7 +154,7 @@ def _panels(results, chosen, x, finish, floors=None):
         )
         title = panel if floors is not None else name if len(chosen) == 1 else f"{panel}: {name}"
         style.panel_title(axes, title, index if len(cells) > 1 else None)
-        sizes = {label: averaged(results, reading) for label, reading in readings.items()}
+        sizes = {label: averaged(results, reading, readings.values()) for label, reading in readings.items()}
         frame = frame.assign(panel=panel, set=name, sizes=frame["label"].map(sizes))
         at = [own, *map(Levels, frame["null"].unique())]  # one at each training size
         if floors is not None:
@@ -247,4 +248,5 @@ def _draw_floors(axes, floors: dict[str, float], looks) -> dict:
 
 def _with_means(said, data, column) -> str:
     """What is said below a figure, with the training sizes that its values are means over, told by this column."""
-    return "; ".join([said, *notes.means_over_sizes(zip(data[column].map(style.plain), data["sizes"], strict=True))])
+    parts = (data[column].map(style.plain), data["label"].map(style.plain), data["sizes"])
+    return "; ".join([said, *notes.means_over_sizes(zip(*parts, strict=True))])

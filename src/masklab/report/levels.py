@@ -62,7 +62,7 @@ def by_size(results: Results, readings, shared=None) -> dict[float, Levels]:
     sign = sign_of(results, readings)
     for reading in readings:
         for kind, own in results.nulls(reading).items() if reading.over == "train_size" else ():
-            own = at_shared(own, shared)
+            own = None if kind == MAJORITY else at_shared(own, shared)
             for x, mean in zip(own.x, own.data[:, :, 0].mean(0), strict=True) if own and own.x is not None else ():
                 known = found.get(float(x))
                 if math.isfinite(mean) and (known is None or sign * mean > sign * known.null):
@@ -83,7 +83,8 @@ def keys(several) -> dict[str, Line2D]:
     """Legend entries of the lines of a figure: what they are."""
     several = list(several)
     majorities = list(dict.fromkeys(each.called for each in several if math.isfinite(each.majority)))
-    kinds = list(dict.fromkeys(each.kind for each in several if math.isfinite(each.null)))
+    nulls = [each.kind.split(", ") for each in several if math.isfinite(each.null)]  # several of a bent line
+    kinds = list(dict.fromkeys(kind for own in nulls for kind in own))
     named = {" or ".join(majorities): Line2D([], [], **style.MAJORITY)} if majorities else {}
     return named | ({f"best null ({', '.join(kinds)})": Line2D([], [], **style.NULL)} if kinds else {})
 

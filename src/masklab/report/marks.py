@@ -67,14 +67,16 @@ def curves(
     drawn, "band" or "bar", those of one place side by side; None: as `kind_of` says. shared: over these replicates, of
     those that all readings have.
     """
-    frames, shared = [], shared or results.shared(readings.values())
-    for number, (label, reading) in enumerate(readings.items()):
-        frame = results.summary(reading, shared)
-        how = kind or kind_of(results, [readings.values()])
-        curve(axes, frame, looks[label] | {"label": label}, how, (number, len(readings)))
-        frames.append(frame.assign(label=label, recipe=reading.recipe))
+    shared, how = shared or results.shared(readings.values()), kind or kind_of(results, [readings.values()])
+    frames = [
+        results.summary(reading, shared).assign(label=label, recipe=reading.recipe)
+        for label, reading in readings.items()
+    ]
     own = levels.levels(results, readings.values(), shared)
     data = pd.concat(frames, ignore_index=True).assign(**own.columns())
+    count = len(frames) if meet(data) else 1
+    for number, (label, frame) in enumerate(zip(readings, frames, strict=True)):
+        curve(axes, frame, looks[label] | {"label": label}, how, (number if count > 1 else 0, count))
     if nulls := levels.by_size(results, readings.values(), shared):
         own = replace(own, kind=", ".join(dict.fromkeys(each.kind for each in nulls.values())))
         for column in ("null", "null_kind"):
@@ -83,6 +85,11 @@ def curves(
     levels.draw(axes, replace(own, null=math.nan) if nulls else own)
     score_limits(axes, results, readings.values(), frames, [own, *nulls.values()])
     return data, own
+
+
+def meet(data) -> bool:
+    """Whether two curves have points at one x, so that their bars would lie on each other."""
+    return bool((data.groupby("x")["label"].nunique() > 1).any())
 
 
 def curve(axes, frame, look, kind: str, place: tuple[int, int], x="x"):
@@ -169,7 +176,7 @@ def explain(figure, results: Results, readings: dict, data, own: levels.Levels, 
     kind, lines = kind_of(results, [readings.values()]), [line for axes in figure.axes for line in axes.get_lines()]
     rest = interval_key([data], kind) | levels.keys([own])
     style.legend_of(figure, by_label(lines, readings), rest, handlelength=3)
-    write_note(figure, note([data], what, beside=kind == "bar" and len(readings) > 1))
+    write_note(figure, note([data], what, beside=kind == "bar" and meet(data)))
 
 
 def write_note(figure, text: str) -> None:

@@ -24,21 +24,32 @@ def interval(counts, items: bool = False, mean: str = "mean ± half the width of
 
 
 def training_sizes(sizes) -> str:
-    """What a mean is over, in words: "training sizes 50, 200 and 1,000"."""
+    """What a mean is over, in words: "training sizes 50, 200 and 1,000"; of one, "training size 50"."""
     *others, last = (f"{size:,}" for size in sorted(sizes))
-    return f"training sizes {', '.join(others)} and {last}"
+    return f"training sizes {', '.join(others)} and {last}" if others else f"training size {last}"
 
 
-def means_over_sizes(rows) -> list[str]:
-    """Over which training sizes values are the mean, and in which rows, if these are not all.
+def means_over_sizes(cells) -> list[str]:
+    """Over which training sizes values are the mean, in which rows, and of which recipes, if these are not all.
 
-    rows: (row, its training sizes as the column `sizes` has them, "" where there is but one), any number of each.
+    cells: (row, label, training sizes as the column `sizes` has them), any number of each.
     """
-    rows, said = list(dict.fromkeys(rows)), []
-    for sizes in dict.fromkeys(sizes for _, sizes in rows if sizes):
-        own = [row for row, those in rows if those == sizes]
-        where = "" if len(own) == len(rows) else f" ({', '.join(own)})"
-        said.append(f"mean over {training_sizes(map(int, sizes.split(', ')))}{where}")
+    by_row: dict[str, dict[str, None]] = {}
+    cells, said = list(dict.fromkeys(cells)), []
+    for row, _, sizes in cells:
+        by_row.setdefault(row, {})[sizes] = None
+    for sizes in dict.fromkeys(sizes for *_, sizes in cells if sizes):
+        labels = {
+            row: [label for own, label, those in cells if (own, those) == (row, sizes)] if len(every) > 1 else []
+            for row, every in by_row.items()
+            if sizes in every
+        }
+        if len(labels) == len(by_row) and len({*map(tuple, labels.values())}) == 1:
+            where = " and ".join(next(iter(labels.values())))
+        else:
+            where = ", ".join(f"{row}: {' and '.join(own)}" if own else row for row, own in labels.items())
+        over = training_sizes(map(int, sizes.split(", ")))
+        said.append(("mean over " if ", " in sizes else "at ") + over + (f" ({where})" if where else ""))
     return said
 
 

@@ -49,13 +49,14 @@ def row_cells(results: Results, readings: dict[str, Reading], panel: str, row: s
     scored = is_scored(readings.values())
     marks = {label: mark(results, readings[label], own, nulls) for label, own in values.items()} if scored else {}
     beside = {f"{NULL}{kind}": own for kind, own in nulls.items()}
-    best = best_of(values | beside, sign_of(results, readings.values())) if scored else None
+    compared = scored and results.are_alike(readings.values())
+    best = best_of(values | beside, sign_of(results, readings.values())) if compared else None
     cells = []
     for label, reading in readings.items():
         majority = at_shared(results.majority(reading), shared) if scored else None
         level = math.nan if majority is None else mean_of(majority)
         shown = "best" if label == best else marks.get(label, "")
-        made = cell(results, reading, panel, row, label, metric, shared)
+        made = cell(results, reading, panel, row, label, metric, shared, readings.values())
         cells.append(made | {"majority": level, "mark": shown})
     for kind, own in nulls.items():
         made = _null(results, own, next(iter(readings.values())))
@@ -73,13 +74,14 @@ def _over_shared(results: Results, readings: dict[str, Reading]) -> dict[str, Va
 def differences(results: Results, readings: dict[str, Reading], panel: str, row: str) -> list[dict]:
     """Cells of what each reading of a row is above the first: the mean of the differences within replicates.
 
-    These are the replicates that the cells of the row are over.
+    These are the replicates that the cells of the row are over. What was measured at unlike training sizes has none.
     """
     (first, base), *others = readings.items()
     values = _over_shared(results, readings)
     cells = []
     for label, reading in others:
-        apart = difference(values[label], values[first]) if {label, first} <= values.keys() else None
+        both = {label, first} <= values.keys() and results.are_alike([base, reading])
+        apart = difference(values[label], values[first]) if both else None
         if apart is not None:
             (low, high), (least, most) = results.limits(reading), results.limits(base)
             metric, apart = reading.unit(results.view), apart.within(low - most, high - least)

@@ -144,11 +144,13 @@ def panel_title(axes, title: str, index: int | None = None) -> None:
 
 def _room(axes, place) -> float:
     """Pixels from the left of axes to those beside them or, less what stands at their left, to the figure's edge."""
-    pitch = axes.figure.bbox.width / place.get_gridspec().ncols
-    if not place.is_last_col():
-        return pitch
-    bare = len(axes.get_shared_y_axes().get_siblings(axes)) > 1 and not place.is_first_col()
-    return pitch - (0.15 if bare else 0.6) * axes.figure.dpi
+    columns, dpi = place.get_gridspec().ncols, axes.figure.dpi
+    pitch = axes.figure.bbox.width / columns
+    shared = len(axes.get_shared_y_axes().get_siblings(axes)) > 1
+    if not place.is_last_col():  # of columns that share an axis, the first alone has names at its left
+        return pitch - shared * 0.6 * dpi / columns
+    bare = shared and not place.is_first_col()
+    return pitch - (0.15 if bare else 0.6) * dpi
 
 
 def broken(text: str, most: int) -> str:

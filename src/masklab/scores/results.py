@@ -171,6 +171,10 @@ class Results:
             of_task.setdefault(task, set()).add(int(size))
         return sorted({size for sizes in of_task.values() if len(sizes) > 1 for size in sizes})
 
+    def are_alike(self, readings) -> bool:
+        """Whether all readings of some that were measured are of the same tasks, splits and training sizes."""
+        return len({cells for reading in readings if (cells := self.cells(reading))}) < 2
+
     def items_behind(self, reading: Reading, replicates=None) -> int:
         """Test items behind a value of a replicate, all its tasks together; 0 where nothing was measured.
 

@@ -246,13 +246,15 @@ def course(results, chosen):
             parts.append(_described(results, reading, frame, shared, "single", share, WITH, domain))
     data = pd.concat(parts, ignore_index=True)
     figure, grid = style.grid(1, len(curves), 2.3, sharey=True, sharex=True)
+    log = (data["x"] > 0).all()  # a gap is an estimate, and one of about 0 may lie below it
     for index, (axes, share) in enumerate(zip(grid[0], curves, strict=True)):
         part = data[data["share"] == share]
         axes.axhline(part["majority"].iloc[0], zorder=1, label="_majority", **MAJORITY)
         _side_by_side(axes, [(d, part[part["domain"] == d]) for d in DOMAINS], DOMAIN_LOOKS, lambda _: 1.2, 0)
-        axes.set_xscale("log")
-        plain_log(axes.xaxis)
-        axes.set_xlabel("Gap to the floor (nats, log scale)")
+        if log:
+            axes.set_xscale("log")
+            plain_log(axes.xaxis)
+        axes.set_xlabel(f"Gap to the floor (nats{', log scale' if log else ''})")
         style.panel_title(axes, f"Fine-tuned on\n{mix_words(part['mix'].iloc[0])}", index if len(curves) > 1 else None)
     grid[0, 0].invert_xaxis()
     grid[0, 0].set_ylabel("Accuracy")
@@ -260,7 +262,7 @@ def course(results, chosen):
     handles = {d: Line2D([], [], linewidth=1.2, markersize=4, **look) for d, look in DOMAIN_LOOKS.items()}
     handles |= interval_key([data], "bar") | {"majority": Line2D([], [], **MAJORITY)}
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)
-    size = f"{data['size'].iloc[0]:,} examples"
+    size = " and ".join(f"{size:,}" for size in data["size"].unique()) + " examples"  # in the order of the panels
     said = f"{SAID.partition('; bags')[0]}; checkpoints of w/ DH, later ones to the right; {size}"
     write_note(figure, f"{said}; {note([data], 'test sequences of a domain')}")
     order = ["share", "mix", "domain", "step", "x", "size", "recipe", "task", "value", "low", "high", "spread"]

@@ -34,6 +34,7 @@ from masklab.studies.dh.figures import APART, LOOKS, MAJORITY, STRONG, _side_by_
 from masklab.studies.dh.section6 import LOW, PARTS, STARTS
 
 WIDE = 30.0  # points between the first and the last of curves side by side, at most
+LETTERS = 26  # of a line beside an axis
 AXES = ("updates of fine-tuning", "training examples")
 LEVEL_LOOKS = {
     WORD: {"color": "#D55E00", "marker": "o", "linestyle": "-"},
@@ -163,7 +164,8 @@ def text(results, chosen):
             _draw(axes, there, looks, low=not ending)  # the paper's measure
             examples_axis(axes, sizes := sorted(there["x"].unique()))
             axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{scale_of(sizes)}")
-        of = style.plain(f"{called[recipe]}, {tasks[task]}") + "\n" if len(chosen) > 1 else ""
+        named = style.broken(f"{called[recipe]}, {tasks[task]}", LETTERS)
+        of = style.plain(named) + "\n" if len(chosen) > 1 else ""
         row[0].set_ylabel(f"{of}Correlation of $D_f$ with $D_{{f_0}}$" + ending.replace(", ", "\n", 1))
     endings = {ending for *_, ending in asked}
     said = [OF_TEXT, *([ASKED] if IN_TEXT in endings else ()), *([FIXED] if HELD in endings else ())]

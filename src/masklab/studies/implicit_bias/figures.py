@@ -118,11 +118,15 @@ def finish(figure, results, data, handles, drawn, filled, kind="bar"):
     return figure, pd.concat(data, ignore_index=True)
 
 
-def _note(view, data) -> str:
-    """How many replicates and test items, those of losses and traces not counted; and what else intervals hold."""
+def _note(view, data, beside: bool = False) -> str:
+    """How many replicates and test items, those of losses and traces not counted; and what else intervals hold.
+
+    beside: whether marks were moved aside.
+    """
     counted = [frame.assign(n=frame["n"].where(frame["task"] != "", 0)) for frame in data]
-    drawn = {name for frame in data for name in frame["recipe"] if view.recipes[name].get("corpus.redrawn")}
-    return note(counted) + (
+    varied = {name for frame in data for name in frame.loc[frame["low"].notna(), "recipe"]}
+    drawn = {name for name in varied if view.recipes[name].get("corpus.redrawn")}
+    return note(counted, beside=beside) + (
         "; each replicate has a language of its own: intervals include how these differ" if drawn else ""
     )
 
@@ -256,7 +260,7 @@ def figure11(results, chosen):
         axes.remove()
     handles |= interval_key(data, "bar") | levels.keys(drawn)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, _note(results.view, data))
+    write_note(figure, _note(results.view, data, beside=True))
     return figure, pd.concat(data, ignore_index=True)
 
 

@@ -175,12 +175,13 @@ def figure3(results, chosen):
     """Score after fine-tuning against what pre-training cost: time, FLOPs, tokens; a line at MLM's last score."""
     figure, grid = style.grid(len(chosen), len(COSTS), HEIGHT * len(chosen), sharey="row")
     looks = style.looks(label for curves in chosen.values() for label in curves)
-    data, drawn, letters = [], [], iter(range(grid.size))
+    data, drawn, letters, firsts = [], [], iter(range(grid.size)), {}
     kind = kind_of(results, [[own["score"] for own in curves.values()] for curves in chosen.values()])
     for row, (title, curves) in zip(grid, chosen.items(), strict=True):
         readings, shared = [own["score"] for own in curves.values()], results.shared(leaves(curves))
         scores = {label: results.summary(own["score"], shared) for label, own in curves.items()}
         mlm = next(iter(curves))
+        firsts[mlm] = None
         last = float(scores[mlm].sort_values("x")["value"].iloc[-1])
         drawn.append(levels.levels(results, readings, shared))
         for axes, cost in zip(row, COSTS, strict=True):
@@ -199,7 +200,7 @@ def figure3(results, chosen):
         score_limits(row[0], results, readings, list(scores.values()), drawn[-1:])
         row[0].set_ylabel(f"{unit(results, readings).capitalize()} after fine-tuning")
     handles = dict(key(label, **look) for label, look in looks.items())
-    rest = dict([key(f"{mlm}, last checkpoint", **LAST)]) | levels.keys(drawn)
+    rest = dict([key(f"{' or '.join(firsts)}, last checkpoint", **LAST)]) | levels.keys(drawn)
     return _finished(figure, data, handles, rest, kind, beside=kind == "bar")
 
 

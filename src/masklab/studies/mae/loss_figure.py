@@ -36,8 +36,9 @@ def figure_loss(results, chosen):
             limits(axes, frames)
             axes.set_xlabel("Validation loss (nats)")
             unit = "share outside" if what == "outside" else "rank, centred"
-            axes.set_ylabel(unit.capitalize() if len(chosen) == 1 else style.plain(f"{title}: {unit}"))
-            style.panel_title(axes, TITLES[what], next(letters))
+            axes.set_ylabel(unit.capitalize())
+            said = TITLES[what] if len(chosen) == 1 else f"{title}: {TITLES[what]}"
+            style.panel_title(axes, said, next(letters))
             data += frames
     handles = dict(key(label, **look) for label, look in looks.items())
     style.legend_of(figure, handles, interval_key(data, "bar"), handlelength=3)

@@ -139,7 +139,8 @@ def curves(results, chosen):
     rest = begin | marks.interval_key(data, kind, *(["bar"] if begin else [])) | levels.keys(drawn)
     style.legend_of(figure, ordered, rest, handlelength=3)
     items = "test pairs" if what == PAIRS else "test items"
-    marks.write_note(figure, marks.note(data, items, beside=kind == "bar" and len(looks) > 1))
+    beside = kind == "bar" and any(map(marks.meet, data))
+    marks.write_note(figure, marks.note(data, items, beside=beside))
     return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "updates"})
 
 
