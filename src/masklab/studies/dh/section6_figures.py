@@ -33,7 +33,7 @@ from masklab.scores.reading import nulls_of, task_names
 from masklab.studies.dh.figures import APART, LOOKS, MAJORITY, STRONG, _side_by_side
 from masklab.studies.dh.section6 import LOW, PARTS, STARTS
 
-WIDE = 30.0  # points between the first and the last of curves side by side, at most
+WIDE = 24.0  # points between the first and the last of curves side by side, at most
 LETTERS = 26  # of a line beside an axis
 AXES = ("updates of fine-tuning", "training examples")
 LEVEL_LOOKS = {
