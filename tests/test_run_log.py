@@ -1,6 +1,7 @@
 """The log of a run: what it says of jobs that begin, end and fail, and what is left."""
 
 import errno
+import fcntl
 import functools
 import io
 import json
@@ -13,7 +14,7 @@ import time
 
 import pytest
 
-from masklab.jobs import provenance, remaining, run_log, underway
+from masklab.jobs import locks, provenance, remaining, run_log, underway
 from masklab.jobs.code import Code
 from masklab.jobs.progress import Progress
 from masklab.jobs.run_log import RunLog
@@ -310,8 +311,8 @@ def test_a_file_of_a_job_that_was_killed_is_that_of_an_interrupted_one(tmp_path)
     assert not underway.read(underway.path_of(log))["active"]
 
 
-@pytest.mark.parametrize("locks", [True, False], ids=["locks", "NFS"])
-def test_a_run_of_others_may_only_be_read(locks, tmp_path, monkeypatch):
+@pytest.mark.parametrize("has_locks", [True, False], ids=["locks", "NFS"])
+def test_a_run_of_others_may_only_be_read(has_locks, tmp_path, monkeypatch):
     log = str(tmp_path / "results/logs/corpora/c.log")
     job, file = underway.Underway("corpus", {"corpus": "c"}, log), underway.path_of(log)
 
@@ -324,12 +325,31 @@ def test_a_run_of_others_may_only_be_read(locks, tmp_path, monkeypatch):
         raise OSError(errno.EBADF, "opened to read alone")
 
     monkeypatch.setattr(underway, "open", open_to_read, raising=False)
-    if not locks:
+    if not has_locks:
         monkeypatch.setattr("masklab.jobs.locks.fcntl.flock", flock_of_nfs)
     assert underway.read(file)["active"]
     job.failed("it is full")
     job.file.close()
     assert not underway.read(file)["active"]
+
+
+def test_on_nfs_a_job_that_runs_is_seen_to_run(begun, tmp_path, monkeypatch):
+    """NFS makes of flock a lock on the bytes of a file: a shared one needs a file that is open to read, EBADF else."""
+    flock = locks.fcntl.flock
+
+    def flock_of_nfs(file, how):
+        mode = fcntl.fcntl(file, fcntl.F_GETFL) & os.O_ACCMODE
+        refused = os.O_WRONLY if how & fcntl.LOCK_SH else os.O_RDONLY if how & fcntl.LOCK_EX else None
+        if mode == refused:
+            raise OSError(errno.EBADF, "not open for that")
+        flock(file, how)
+
+    monkeypatch.setattr(locks.fcntl, "flock", flock_of_nfs)
+    job = underway.Underway("corpus", {"corpus": "c"}, "results/logs/corpora/c.log")
+    assert [row["is"] for row in status(tmp_path / "results")["jobs"]] == ["running"]
+    job.failed("it is full")
+    job.file.close()
+    assert [row["is"] for row in status(tmp_path / "results")["jobs"]] == ["failed"]
 
 
 def test_names_of_any_length_fit_in_the_name_of_a_file(tmp_path):

@@ -91,7 +91,8 @@ class Underway:
     def __init__(self, rule: str, wildcards: dict, log: str):
         self.path = path_of(log)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 - locked as long as this process runs
+        # to be read too, without which NFS gives no shared lock; locked as long as this process runs
+        self.file = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115
         lock(self.file, shared=True, wait=True)  # two of one job may run for a moment, and `state.locked` decides
         self.said = {
             "rule": rule, "wildcards": wildcards, "log": str(log), "began": time.time(), "pid": os.getpid(),
