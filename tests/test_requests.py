@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "workflow"))
 
 import cluster  # noqa: E402
+import left_lock  # noqa: E402
 import watch  # noqa: E402
 from masklab.config import read  # noqa: E402
 from masklab.jobs import queued, underway  # noqa: E402
@@ -227,6 +228,13 @@ def test_jobs_of_a_run_that_was_killed_are_named_before_others_are_submitted_bes
         " `scancel 7 8`, and give the same command again"
     )
     assert ", 3 (pretrain a_1) and 2 more; wait" in says(*((number, "PENDING", site, job) for number in range(1, 6)))
+    left_lock.RUNS.mkdir(parents=True)
+    (left_lock.RUNS / "login-1-cluster").touch()
+    assert "a run here that was killed" in says((7, "RUNNING", site, job))
+    with open(left_lock.RUNS / "login-2-cluster", "w") as other:
+        left_lock.lock(other)
+        said = "masklab: Slurm has jobs of another run here, which is at work: 7 (pretrain a_1); wait for its end"
+        assert says((7, "RUNNING", site, job)) == f"{said}, and give the same command again"
 
 
 def test_jobs_are_kept_in_mind_while_the_controller_does_not_answer():
