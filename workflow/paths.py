@@ -242,8 +242,10 @@ def opened(files=(), values=(), data: bool = True) -> Paths:
         if place.exists() and not place.is_dir():
             raise MaskLabError(f"{place}: a file lies where the folder of results goes; move it away")
         if place.is_symlink() and not place.exists():
-            there = os.path.realpath(place)
-            raise MaskLabError(f"{place}: leads to {there}, where there is no folder; make that folder, or mount its disk")
+            raise MaskLabError(
+                f"{place}: leads to {os.path.realpath(place)}, where there is no folder; make that folder, or mount its"
+                " disk"
+            )
     if data:
         paths.notices = check_data(config) + notices(config) + studies.notices(config) + too_large(config, partitions)
         paths.notices = ([] if files else not_read()) + paths.notices
