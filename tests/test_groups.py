@@ -84,7 +84,8 @@ def test_where_a_job_cannot_be_told_of_its_siblings_each_trains_alone(tmp_path, 
     scheduler = SimpleNamespace(running=[], failed=[])
     selector = Selector(workflow, scheduler, dict.fromkeys(group, group), {"m": 1}, lambda jobs: jobs[:1])
     monkeypatch.setenv(stacks.VARIABLE, str(tmp_path / "folder"))
-    assert list(selector.select(group)) == group[:1] and [each["replicate"] for each in stacks.siblings("m", 1)] == [2, 3]
+    assert list(selector.select(group)) == group[:1]
+    assert [each["replicate"] for each in stacks.siblings("m", 1)] == [2, 3]
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -190,6 +190,34 @@ def test_status_reads_what_the_run_and_its_jobs_leave(begun, tmp_path):
     assert [row["job"] for row in status(tmp_path / "results")["jobs"]] == ["scores/p"]
 
 
+class Full(io.StringIO):
+    """A log on a disk that is `full`, or a terminal that is gone."""
+
+    full = False
+
+    def write(self, text):
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_log_that_cannot_be_written_for_a_while_goes_on(terminal, begun, tmp_path, monkeypatch):
+    """What the run leaves for `masklab status` does too."""
+    monkeypatch.setattr(run_log, "EVERY", 0.5)
+    run, stream = begun[0], Full()
+    run.stream, run.terminal, stream.full = stream, terminal, True
+    run.begins(1, "corpus c", "corpus", "results/logs/corpora/c.log")
+    time.sleep(1.5)
+    assert run.clock.is_alive()
+    run.ends(1)
+    run.begins(2, "probe p", "probe", "results/logs/scores/p.log")
+    stream.full = False
+    run.ends(2)
+    said = [line for line in lines(stream) if "probe p" in line and "/" in line]
+    assert len(said) == 1 and said[0].startswith("2/3  probe p: ")
+
+
 def test_a_run_of_another_person_or_machine_lives_as_far_as_it_speaks(begun, tmp_path, monkeypatch):
     run, _ = begun
     run.begins(1, "corpus c", "corpus", "results/logs/corpora/c.log")

@@ -221,8 +221,7 @@ class RunLog:
                     self._leave()
                 if self.terminal:
                     self._wipe()
-                    self.stream.write(line[: shutil.get_terminal_size().columns - 1])
-                    self.stream.flush()
+                    self._put(line[: shutil.get_terminal_size().columns - 1])
                     self.drawn = bool(line)
                 elif line and now - self.shown >= EVERY:
                     self.shown = now
@@ -267,12 +266,16 @@ class RunLog:
 
     def _wipe(self):
         if self.drawn:
-            self.stream.write("\r\x1b[K")
+            self._put("\r\x1b[K")
             self.drawn = False
 
     def _write(self, text):
-        self.stream.write(text + "\n")
-        self.stream.flush()
+        self._put(f"{text}\n")
+
+    def _put(self, text):
+        with suppress(OSError, ValueError):  # a full disk, a terminal that is gone: the run and its clock go on
+            self.stream.write(text)
+            self.stream.flush()
 
 
 def _silent(log) -> str:
