@@ -81,6 +81,22 @@ def test_an_input_is_known_as_snakemake_knows_it(tmp_path, monkeypatch):
     assert input_mark(small) != before[0]
 
 
+def test_vouching_does_without_inputs_that_were_removed(tmp_path, monkeypatch):
+    """A corpus, say, to make room, once its tokens were made: they are known as they were then."""
+    monkeypatch.chdir(tmp_path)
+    log, code = "results/logs/tokens/t.log", Code.of({"masklab.rng": "1f"})
+    for name in ("gone", "kept"):
+        Path(name).write_text(name)
+    Record("tokens", {}, {"a": 1}, code, log).finished(["gone", "kept"])
+    made = read_json("results/made/tokens/t.json")["inputs"]
+    Path("gone").unlink()
+    Path("kept").write_text("changed")
+    vouch(log, {"a": 2}, code, ["gone", "kept", "new and gone"])
+    vouched = read_json("results/made/tokens/t.json")["vouched"]
+    assert vouched["config"] == {"a": 2}
+    assert vouched["inputs"] == {"gone": made["gone"], "kept": input_mark("kept")} != made
+
+
 def test_vouching_keeps_what_an_artifact_was_made_from(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     log, code = "results/logs/tasks/t.log", Code.of({"masklab.rng": "1f"})

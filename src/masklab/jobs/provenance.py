@@ -91,13 +91,18 @@ def records(made) -> list[Path]:
 def vouch(log, config, code, inputs) -> None:
     """Record that a person vouches for an artifact as one of today's config, code and inputs (`snakemake --touch`).
 
-    What it was really made from stays in the record. Nothing happens where there is no record, or it says the same.
+    What it was really made from stays in the record. Nothing happens where there is no record, or it says the same. An
+    input that was removed since, to make room, stays as it is recorded.
     """
     path = record_path(log)
     if path.is_file():
         record = read_json(path)
-        now = json.loads(json.dumps({"config": config, "code": code.modules, "inputs": _marks(inputs)}))
-        if any(record.get("vouched", record).get(key) != value for key, value in now.items()):
+        then = record.get("vouched", record)
+        known, files = then.get("inputs", {}), list(map(str, inputs))
+        marks = {file: known[file] for file in files if file in known}
+        marks |= _marks(file for file in files if os.path.exists(file))
+        now = json.loads(json.dumps({"config": config, "code": code.modules, "inputs": marks}))
+        if any(then.get(key) != value for key, value in now.items()):
             write_json({**record, "vouched": {**now, "time": time.time()}}, path, lasting=False)
 
 
