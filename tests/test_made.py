@@ -38,7 +38,7 @@ def test_a_stamp_ends_with_its_job(tmp_path):
 def test_attempts_add_up_until_config_or_code_change(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     clock = iter([0.0, 7.0, 100.0, 105.0, 200.0, 201.0, 300.0, 302.0])
-    monkeypatch.setattr("masklab.jobs.provenance.time.time", lambda: next(clock))
+    monkeypatch.setattr("masklab.jobs.provenance.time.monotonic", lambda: next(clock))
     log, code = "results/logs/models/m/r1.log", Code.of({"masklab.rng": "1f"})
     Record("pretrain", {"recipe": "m"}, {"lr": 1}, code, log).stopped()
     found = read_json("results/made/models/m/r1.json")

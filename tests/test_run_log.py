@@ -238,6 +238,20 @@ def test_a_run_of_another_person_or_machine_lives_as_far_as_it_speaks(begun, tmp
     assert "the run was killed 1:00:00 ago" in table(tmp_path / "results")
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="where the kernel says when a process began")
+def test_a_run_that_was_killed_does_not_live_in_another_process_of_its_number(begun, tmp_path):
+    """Numbers are given anew, after a reboot from the lowest on."""
+    run, _ = begun
+    run.begins(1, "corpus c", "corpus", "results/logs/corpora/c.log")
+    run.pid = os.getpid()
+    run._leave()
+    assert status(tmp_path / "results")["runs"][0]["lives"]
+    file = tmp_path / "results/state/run.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"time": time.time() - 86400}))
+    assert not status(tmp_path / "results")["runs"][0]["lives"]
+    assert "the run was killed 24:00:00 ago" in table(tmp_path / "results")
+
+
 def test_how_far_a_job_is_may_be_unreadable_for_a_moment(begun, tmp_path, monkeypatch):
     """On NFS a file that is being replaced from another host gives ESTALE; the thread that draws lives on."""
     run, _ = begun
@@ -387,11 +401,28 @@ def test_names_of_any_length_fit_in_the_name_of_a_file(tmp_path):
     assert jobs[0].path != jobs[1].path and underway.read(underway.path_of(logs[1]))["log"] == str(logs[1])
 
 
+def test_a_laptop_that_was_closed_over_night_is_no_slower_for_it(begun, tmp_path, monkeypatch):
+    """Clocks of the day go on meanwhile, and nothing runs."""
+    monkeypatch.setattr(remaining, "EXPECTED", {1: 10.0, 2: 10.0, 3: 10.0})
+    run, _ = begun
+    run.remaining.began -= 20
+    run.begins(1, "pre-training m r1", "pretrain", "results/logs/models/m/r1.log")
+    run.begins(2, "probe p", "probe", "results/logs/scores/p.log")
+    record = provenance.Record("pretrain", {}, {}, Code.of({}), "results/logs/models/m/r1.log")
+    morning = time.time() + 8 * 3600
+    monkeypatch.setattr(time, "time", lambda: morning)
+    record.finished([])
+    run.ends(1)
+    run._leave()
+    assert json.loads((tmp_path / "results/state/run.json").read_text())["eta_seconds"] < 30
+    assert json.loads((tmp_path / "results/made/models/m/r1.json").read_text())["seconds"] < 10
+
+
 def test_what_is_left_follows_the_plan_and_the_pace_so_far(monkeypatch):
     """Two at once, each job twice as long as planned: what is left takes twice the plan."""
     monkeypatch.setattr(remaining, "JOBS", dict.fromkeys(range(200), "probe"))
     monkeypatch.setattr(remaining, "EXPECTED", dict.fromkeys(range(200), 10.0))
-    early, late = remaining.Remaining(time.time() - 20), remaining.Remaining(time.time() - 1000)
+    early, late = remaining.Remaining(time.monotonic() - 20), remaining.Remaining(time.monotonic() - 1000)
     assert early.seconds({}) is None
     for number in range(100):
         late.finished(number, 20.0)
@@ -399,8 +430,8 @@ def test_what_is_left_follows_the_plan_and_the_pace_so_far(monkeypatch):
         early.finished(number, 20.0)
     assert early.seconds({}) == pytest.approx(198 * (10 + 10) / 2, rel=0.01)
     assert late.seconds({}) == pytest.approx(100 * 20 / 2, rel=0.01)
-    assert late.seconds({150: time.time() - 10}) < late.seconds({})
-    assert remaining.Remaining(time.time()).seconds({}) is None, "too early to say"
+    assert late.seconds({150: time.monotonic() - 10}) < late.seconds({})
+    assert remaining.Remaining(time.monotonic()).seconds({}) is None, "too early to say"
     monkeypatch.setattr(remaining, "EXPECTED", {})
     assert early.seconds({}) is None and late.seconds({}) == pytest.approx(100 * 20 / 2, rel=0.01), "without a plan"
 
@@ -410,7 +441,7 @@ def test_jobs_that_are_far_shorter_say_nothing_of_long_ones_of_their_rule(monkey
     planned = {number: 0.05 for number in range(5)} | {number: 600.0 for number in range(5, 15)}
     monkeypatch.setattr(remaining, "JOBS", dict.fromkeys(planned, "pretrain"))
     monkeypatch.setattr(remaining, "EXPECTED", planned)
-    run = remaining.Remaining(time.time() - 25)
+    run = remaining.Remaining(time.monotonic() - 25)
     for number in range(5):
         run.finished(number, 5.0)
     assert run.seconds({}) == pytest.approx(10 * 605, rel=0.01)
@@ -426,13 +457,13 @@ def test_what_is_left_of_thousands_of_jobs_is_known_at_once(monkeypatch):
     planned = {number: rng.choice([0.1, 1.0, 30.0, 500.0]) for number in range(count)}
     monkeypatch.setattr(remaining, "JOBS", {number: ("probe", "pretrain")[number % 2] for number in planned})
     monkeypatch.setattr(remaining, "EXPECTED", planned)
-    run = remaining.Remaining(time.time() - 3600)
+    run = remaining.Remaining(time.monotonic() - 3600)
     for number in range(count // 2):
         run.finished(number, 2 * planned[number] + 1)
     began = time.process_time()
     left = run.seconds({})
     assert time.process_time() - began < 0.5
-    monkeypatch.setattr(run, "began", time.time() - sum(run.used.values()))  # one after the other
+    monkeypatch.setattr(run, "began", time.monotonic() - sum(run.used.values()))  # one after the other
 
     @functools.cache
     def pace(first, expected):

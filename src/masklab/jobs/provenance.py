@@ -137,7 +137,7 @@ class Record:
     """
 
     def __init__(self, rule: str, wildcards: dict, config, code, log: str):
-        self.path, self.began = record_path(log), time.time()
+        self.path, self.began = record_path(log), time.monotonic()  # it stands still while a laptop is closed
         self.facts = {"rule": rule, "wildcards": wildcards, "config": config, "code": code.modules}
         self.notes = Notes()
         logging.getLogger("masklab").addHandler(self.notes)
@@ -164,9 +164,8 @@ class Record:
             self._write(finished=True, versions=versions(), inputs=marks, **facts)
 
     def _write(self, **facts):
-        now = time.time()
-        seconds = self.before + now - self.began
+        seconds = self.before + time.monotonic() - self.began
         where = {"host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"), "peak_mb": peak()}
         notes = {"notes": self.notes.texts} if self.notes.texts else {}
-        times = {"seconds": seconds, "attempts": self.attempts + 1, "ended": now}
+        times = {"seconds": seconds, "attempts": self.attempts + 1, "ended": time.time()}
         write_json({**self.facts, **facts, **times, **where, **notes}, self.path, lasting=False)
