@@ -18,6 +18,7 @@ import cluster  # noqa: E402
 import left_lock  # noqa: E402
 import watch  # noqa: E402
 from masklab.config import read  # noqa: E402
+from masklab.errors import MaskLabError  # noqa: E402
 from masklab.jobs import queued, underway  # noqa: E402
 from masklab.plan.graph import checkout_paths  # noqa: E402
 
@@ -67,6 +68,15 @@ def test_no_request_is_above_what_the_partition_has(site):
     exact = wildcards(corpus="ib-pcfg", tokenizer="ib-pcfg", sequences="500", positions="one")
     assert of().asks("conditionals")["mem_mb"](exact, 1) == 3000
     assert of(node_mem_mb="2200").asks("conditionals")["mem_mb"](exact, 1) == 2200
+
+
+@pytest.mark.parametrize("said", ["64G", "0.5", "-1", "much"])
+def test_a_nodes_memory_that_is_no_number_of_megabytes_is_refused(said, site):
+    """Snakemake would give a traceback once the graph is built."""
+    with pytest.raises(MaskLabError) as refused:
+        of(node_mem_mb=said)
+    must = "must be a whole number of MB, such as 64000"
+    assert str(refused.value) == f"slurm/profile.yaml: default-resources.node_mem_mb: {must} (got {said!r})"
 
 
 def test_of_several_partitions_that_slurm_may_choose_from_the_least_counts(site, monkeypatch, capsys):
