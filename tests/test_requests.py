@@ -247,6 +247,15 @@ def test_jobs_of_a_run_that_was_killed_are_named_before_others_are_submitted_bes
         assert says((7, "RUNNING", site, job)) == f"{said}, and give the same command again"
 
 
+def test_folders_of_jobs_may_have_any_name(site):
+    """That of another job, too: in Latin-1, say, as of old."""
+    where = site / "mine|yours"
+    lines = b"8|RUNNING|None|/home/k\xe4the|rule_corpus_wildcards_c\n7|RUNNING|None|%b|rule_corpus_wildcards_c\n"
+    (site / "rows").write_bytes(lines % bytes(where))
+    (site / "commands/squeue").write_text(f"#!/bin/sh\ncat '{site}/rows'\n")
+    assert list(queued.queued(where)) == ["7"]
+
+
 def test_jobs_are_kept_in_mind_while_the_controller_does_not_answer():
     """The executor would forget them all, and Snakemake would wait for ever."""
     executor = Waits()
