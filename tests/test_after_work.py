@@ -177,6 +177,41 @@ def test_so_is_what_a_users_file_imports_from_beside_itself(tmp_path):
     assert _job.edited(noted) == ["helper.py", "mine.py"]
 
 
+@pytest.mark.parametrize("text", ["RATE = (", "<<<<<<< HEAD", "\0"])
+def test_so_is_what_is_no_python_any_more(text, tmp_path):
+    """It is just being written, or a merge has left its marks."""
+    import _job
+    from masklab.jobs.code import Sources
+
+    file, helper = tmp_path / "mine.py", tmp_path / "helper.py"
+    file.write_text("import helper\nRATE = 1\n\n\ndef made():\n    return helper.RATE")
+    helper.write_text("RATE = 1")
+    sources = Sources(Path(_job.__file__).parents[2] / "src", Path(_job.__file__).parent)
+    for root in (str(file), f"{file}:made"):
+        helper.write_text("RATE = 1")
+        noted = sources.of("corpus.py", root)
+        noted.files = [str(file)]
+        assert _job.edited(noted) == []
+        helper.write_text(text)
+        assert _job.edited(noted) == ["helper.py"]
+    file.write_text(text)
+    assert {"mine.py:made", "helper.py"} <= set(_job.edited(noted))
+
+
+def test_so_is_what_scripts_import_from_beside_themselves(monkeypatch):
+    """Snakemake keeps a script as it was when the run began, and not these."""
+    import _job
+    from masklab.jobs import code
+
+    noted = code.Sources(Path(_job.__file__).parents[2] / "src", Path(_job.__file__).parent).of("figure.py")
+    part = "workflow/scripts/_results.py"
+    monkeypatch.setenv(code.BEGAN, "0")
+    assert part in noted.modules and _job.edited(noted) == []
+    assert _job.edited(Code.of(noted.modules | {part: "1"})) == [part]
+    monkeypatch.setenv(code.BEGAN, str((Path(_job.__file__).parent / "_results.py").stat().st_ctime))
+    assert code.written_since([part])
+
+
 def test_so_is_code_of_masklab_itself_that_was_edited_since_the_run_began(monkeypatch):
     """A `git pull` while a run goes: its jobs import what lies there, and would keep it under the old code's name."""
     import _job

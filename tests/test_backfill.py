@@ -96,6 +96,23 @@ def test_a_model_without_one_of_its_checkpoints_stays_out(results):
     assert backfill(results) == (1, {})
 
 
+def test_a_checkpoint_behind_a_link_enters_with_its_model(results, tmp_path):
+    """On a larger disk, say."""
+    folder = results / "models/m/r1"
+    for place in (folder, tmp_path / "disk/step-100"):
+        place.mkdir(parents=True)
+    (folder / "step-100").symlink_to(tmp_path / "disk/step-100")
+    weights = folder / "step-100/model.safetensors"
+    weights.write_text("weights 100")
+    (folder / "metrics.parquet").write_text("losses")
+    write_json({"steps": {"100": sha256(weights)}}, folder / "manifest.json")
+    record("pretrain", "results", "models/m/r1")
+    assert backfill(results) == (3, {})
+    train = ["results/corpora/c/train.parquet"]
+    entry = store.entry("pretrain", {"name": "models/m/r1"}, {"size": 4}, CODE, train)
+    assert set(entry.listing()) == {"manifest.json", "metrics.parquet", "step-100/model.safetensors"}
+
+
 def _edit(**facts):
     write_json({key: value for key, value in (read_json(RECORD) | facts).items() if value is not None}, RECORD)
 

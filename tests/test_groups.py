@@ -1,5 +1,6 @@
 """Which replicates train side by side: no two groups of one recipe, which would leave what they make in one place."""
 
+import errno
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))
 class Job:
     def __init__(self, replicate, state):
         self.wildcards, self.params = SimpleNamespace(replicate=str(replicate)), SimpleNamespace(state=str(state))
+
+
+class Sibling:
+    """A job that is ready, as the scheduler sees it."""
+
+    def __init__(self, replicate):
+        self.wildcards = SimpleNamespace(recipe="m", replicate=str(replicate))
+        self.params, self.input, self.ended = SimpleNamespace(config={}, state=f"state/r{replicate}"), {}, False
+        self.output = SimpleNamespace(manifest=f"models/m/r{replicate}/manifest.json")
 
 
 def jobs(count, folder):
@@ -63,3 +73,26 @@ def test_what_was_stopped_goes_on_as_it_began_on_any_number_of_cores(tmp_path):
     several.write_bytes(b"cut short")
     stacks.aside(several.parent, 2).unlink()
     assert grouped("several", 1) == [1, 2, 3, 4, 5]
+
+
+def test_where_a_job_cannot_be_told_of_its_siblings_each_trains_alone(tmp_path, monkeypatch, capsys):
+    """The folder of temporary files is full: the run, with all of its jobs, had ended in a traceback."""
+    from side_by_side import Selector
+
+    group = [Sibling(k) for k in (1, 2, 3)]
+    workflow = SimpleNamespace(cores=1, dag=SimpleNamespace(finished=lambda job: job.ended))
+    scheduler = SimpleNamespace(running=[], failed=[])
+    selector = Selector(workflow, scheduler, dict.fromkeys(group, group), {"m": 1}, lambda jobs: jobs[:1])
+    monkeypatch.setenv(stacks.VARIABLE, str(tmp_path / "folder"))
+    assert list(selector.select(group)) == group[:1]
+    assert [each["replicate"] for each in stacks.siblings("m", 1)] == [2, 3]
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(stacks, "write_json", full)
+    assert list(selector.select(group)) == group[:1] and stacks.siblings("m", 1) == [], "what was told is out of date"
+    group[0].ended = True
+    assert list(selector.select(group[1:])) == group[1:2] and stacks.siblings("m", 2) == []
+    said = "masklab: warning: the folder of temporary files cannot be written to (No space left on device): replicates"
+    assert capsys.readouterr().err == f"{said} train one by one\n"

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from snakemake.api import Workflow
 from snakemake.dag import DAG
-from snakemake.persistence import PersistenceBase as Persistence
+from snakemake.persistence.file import FilePersistence as Persistence
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.script import PythonScript
 from snakemake.shell import shell

@@ -38,7 +38,7 @@ def test_a_stamp_ends_with_its_job(tmp_path):
 def test_attempts_add_up_until_config_or_code_change(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     clock = iter([0.0, 7.0, 100.0, 105.0, 200.0, 201.0, 300.0, 302.0])
-    monkeypatch.setattr("masklab.jobs.provenance.time.time", lambda: next(clock))
+    monkeypatch.setattr("masklab.jobs.provenance.time.monotonic", lambda: next(clock))
     log, code = "results/logs/models/m/r1.log", Code.of({"masklab.rng": "1f"})
     Record("pretrain", {"recipe": "m"}, {"lr": 1}, code, log).stopped()
     found = read_json("results/made/models/m/r1.json")
@@ -79,6 +79,22 @@ def test_an_input_is_known_as_snakemake_knows_it(tmp_path, monkeypatch):
     assert input_mark(small) == before[0] and input_mark(large) != before[1]
     small.write_text("b")
     assert input_mark(small) != before[0]
+
+
+def test_vouching_does_without_inputs_that_were_removed(tmp_path, monkeypatch):
+    """A corpus, say, to make room, once its tokens were made: they are known as they were then."""
+    monkeypatch.chdir(tmp_path)
+    log, code = "results/logs/tokens/t.log", Code.of({"masklab.rng": "1f"})
+    for name in ("gone", "kept"):
+        Path(name).write_text(name)
+    Record("tokens", {}, {"a": 1}, code, log).finished(["gone", "kept"])
+    made = read_json("results/made/tokens/t.json")["inputs"]
+    Path("gone").unlink()
+    Path("kept").write_text("changed")
+    vouch(log, {"a": 2}, code, ["gone", "kept", "new and gone"])
+    vouched = read_json("results/made/tokens/t.json")["vouched"]
+    assert vouched["config"] == {"a": 2}
+    assert vouched["inputs"] == {"gone": made["gone"], "kept": input_mark("kept")} != made
 
 
 def test_vouching_keeps_what_an_artifact_was_made_from(tmp_path, monkeypatch):

@@ -15,8 +15,10 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "workflow"))
 
 import cluster  # noqa: E402
+import left_lock  # noqa: E402
 import watch  # noqa: E402
 from masklab.config import read  # noqa: E402
+from masklab.errors import MaskLabError  # noqa: E402
 from masklab.jobs import queued, underway  # noqa: E402
 from masklab.plan.graph import checkout_paths  # noqa: E402
 
@@ -66,6 +68,15 @@ def test_no_request_is_above_what_the_partition_has(site):
     exact = wildcards(corpus="ib-pcfg", tokenizer="ib-pcfg", sequences="500", positions="one")
     assert of().asks("conditionals")["mem_mb"](exact, 1) == 3000
     assert of(node_mem_mb="2200").asks("conditionals")["mem_mb"](exact, 1) == 2200
+
+
+@pytest.mark.parametrize("said", ["64G", "0.5", "-1", "much"])
+def test_a_nodes_memory_that_is_no_number_of_megabytes_is_refused(said, site):
+    """Snakemake would give a traceback once the graph is built."""
+    with pytest.raises(MaskLabError) as refused:
+        of(node_mem_mb=said)
+    must = "must be a whole number of MB, such as 64000"
+    assert str(refused.value) == f"slurm/profile.yaml: default-resources.node_mem_mb: {must} (got {said!r})"
 
 
 def test_of_several_partitions_that_slurm_may_choose_from_the_least_counts(site, monkeypatch, capsys):
@@ -227,6 +238,22 @@ def test_jobs_of_a_run_that_was_killed_are_named_before_others_are_submitted_bes
         " `scancel 7 8`, and give the same command again"
     )
     assert ", 3 (pretrain a_1) and 2 more; wait" in says(*((number, "PENDING", site, job) for number in range(1, 6)))
+    left_lock.RUNS.mkdir(parents=True)
+    (left_lock.RUNS / "login-1-cluster").touch()
+    assert "a run here that was killed" in says((7, "RUNNING", site, job))
+    with open(left_lock.RUNS / "login-2-cluster", "w") as other:
+        left_lock.lock(other)
+        said = "masklab: Slurm has jobs of another run here, which is at work: 7 (pretrain a_1); wait for its end"
+        assert says((7, "RUNNING", site, job)) == f"{said}, and give the same command again"
+
+
+def test_folders_of_jobs_may_have_any_name(site):
+    """That of another job, too: in Latin-1, say, as of old."""
+    where = site / "mine|yours"
+    lines = b"8|RUNNING|None|/home/k\xe4the|rule_corpus_wildcards_c\n7|RUNNING|None|%b|rule_corpus_wildcards_c\n"
+    (site / "rows").write_bytes(lines % bytes(where))
+    (site / "commands/squeue").write_text(f"#!/bin/sh\ncat '{site}/rows'\n")
+    assert list(queued.queued(where)) == ["7"]
 
 
 def test_jobs_are_kept_in_mind_while_the_controller_does_not_answer():

@@ -1,6 +1,7 @@
 """The log of a run: what it says of jobs that begin, end and fail, and what is left."""
 
 import errno
+import fcntl
 import functools
 import io
 import json
@@ -13,7 +14,7 @@ import time
 
 import pytest
 
-from masklab.jobs import provenance, remaining, run_log, underway
+from masklab.jobs import locks, provenance, remaining, run_log, underway
 from masklab.jobs.code import Code
 from masklab.jobs.progress import Progress
 from masklab.jobs.run_log import RunLog
@@ -189,6 +190,34 @@ def test_status_reads_what_the_run_and_its_jobs_leave(begun, tmp_path):
     assert [row["job"] for row in status(tmp_path / "results")["jobs"]] == ["scores/p"]
 
 
+class Full(io.StringIO):
+    """A log on a disk that is `full`, or a terminal that is gone."""
+
+    full = False
+
+    def write(self, text):
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_log_that_cannot_be_written_for_a_while_goes_on(terminal, begun, tmp_path, monkeypatch):
+    """What the run leaves for `masklab status` does too."""
+    monkeypatch.setattr(run_log, "EVERY", 0.5)
+    run, stream = begun[0], Full()
+    run.stream, run.terminal, stream.full = stream, terminal, True
+    run.begins(1, "corpus c", "corpus", "results/logs/corpora/c.log")
+    time.sleep(1.5)
+    assert run.clock.is_alive()
+    run.ends(1)
+    run.begins(2, "probe p", "probe", "results/logs/scores/p.log")
+    stream.full = False
+    run.ends(2)
+    said = [line for line in lines(stream) if "probe p" in line and "/" in line]
+    assert len(said) == 1 and said[0].startswith("2/3  probe p: ")
+
+
 def test_a_run_of_another_person_or_machine_lives_as_far_as_it_speaks(begun, tmp_path, monkeypatch):
     run, _ = begun
     run.begins(1, "corpus c", "corpus", "results/logs/corpora/c.log")
@@ -207,6 +236,20 @@ def test_a_run_of_another_person_or_machine_lives_as_far_as_it_speaks(begun, tmp
     assert lives(host="elsewhere"), "it spoke just now"
     assert not lives(host="elsewhere", time=time.time() - 3600), "killed, or copied from there since"
     assert "the run was killed 1:00:00 ago" in table(tmp_path / "results")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="where the kernel says when a process began")
+def test_a_run_that_was_killed_does_not_live_in_another_process_of_its_number(begun, tmp_path):
+    """Numbers are given anew, after a reboot from the lowest on."""
+    run, _ = begun
+    run.begins(1, "corpus c", "corpus", "results/logs/corpora/c.log")
+    run.pid = os.getpid()
+    run._leave()
+    assert status(tmp_path / "results")["runs"][0]["lives"]
+    file = tmp_path / "results/state/run.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"time": time.time() - 86400}))
+    assert not status(tmp_path / "results")["runs"][0]["lives"]
+    assert "the run was killed 24:00:00 ago" in table(tmp_path / "results")
 
 
 def test_how_far_a_job_is_may_be_unreadable_for_a_moment(begun, tmp_path, monkeypatch):
@@ -310,8 +353,8 @@ def test_a_file_of_a_job_that_was_killed_is_that_of_an_interrupted_one(tmp_path)
     assert not underway.read(underway.path_of(log))["active"]
 
 
-@pytest.mark.parametrize("locks", [True, False], ids=["locks", "NFS"])
-def test_a_run_of_others_may_only_be_read(locks, tmp_path, monkeypatch):
+@pytest.mark.parametrize("has_locks", [True, False], ids=["locks", "NFS"])
+def test_a_run_of_others_may_only_be_read(has_locks, tmp_path, monkeypatch):
     log = str(tmp_path / "results/logs/corpora/c.log")
     job, file = underway.Underway("corpus", {"corpus": "c"}, log), underway.path_of(log)
 
@@ -324,12 +367,31 @@ def test_a_run_of_others_may_only_be_read(locks, tmp_path, monkeypatch):
         raise OSError(errno.EBADF, "opened to read alone")
 
     monkeypatch.setattr(underway, "open", open_to_read, raising=False)
-    if not locks:
+    if not has_locks:
         monkeypatch.setattr("masklab.jobs.locks.fcntl.flock", flock_of_nfs)
     assert underway.read(file)["active"]
     job.failed("it is full")
     job.file.close()
     assert not underway.read(file)["active"]
+
+
+def test_on_nfs_a_job_that_runs_is_seen_to_run(begun, tmp_path, monkeypatch):
+    """NFS makes of flock a lock on the bytes of a file: a shared one needs a file that is open to read, EBADF else."""
+    flock = locks.fcntl.flock
+
+    def flock_of_nfs(file, how):
+        mode = fcntl.fcntl(file, fcntl.F_GETFL) & os.O_ACCMODE
+        refused = os.O_WRONLY if how & fcntl.LOCK_SH else os.O_RDONLY if how & fcntl.LOCK_EX else None
+        if mode == refused:
+            raise OSError(errno.EBADF, "not open for that")
+        flock(file, how)
+
+    monkeypatch.setattr(locks.fcntl, "flock", flock_of_nfs)
+    job = underway.Underway("corpus", {"corpus": "c"}, "results/logs/corpora/c.log")
+    assert [row["is"] for row in status(tmp_path / "results")["jobs"]] == ["running"]
+    job.failed("it is full")
+    job.file.close()
+    assert [row["is"] for row in status(tmp_path / "results")["jobs"]] == ["failed"]
 
 
 def test_names_of_any_length_fit_in_the_name_of_a_file(tmp_path):
@@ -339,11 +401,28 @@ def test_names_of_any_length_fit_in_the_name_of_a_file(tmp_path):
     assert jobs[0].path != jobs[1].path and underway.read(underway.path_of(logs[1]))["log"] == str(logs[1])
 
 
+def test_a_laptop_that_was_closed_over_night_is_no_slower_for_it(begun, tmp_path, monkeypatch):
+    """Clocks of the day go on meanwhile, and nothing runs."""
+    monkeypatch.setattr(remaining, "EXPECTED", {1: 10.0, 2: 10.0, 3: 10.0})
+    run, _ = begun
+    run.remaining.began -= 20
+    run.begins(1, "pre-training m r1", "pretrain", "results/logs/models/m/r1.log")
+    run.begins(2, "probe p", "probe", "results/logs/scores/p.log")
+    record = provenance.Record("pretrain", {}, {}, Code.of({}), "results/logs/models/m/r1.log")
+    morning = time.time() + 8 * 3600
+    monkeypatch.setattr(time, "time", lambda: morning)
+    record.finished([])
+    run.ends(1)
+    run._leave()
+    assert json.loads((tmp_path / "results/state/run.json").read_text())["eta_seconds"] < 30
+    assert json.loads((tmp_path / "results/made/models/m/r1.json").read_text())["seconds"] < 10
+
+
 def test_what_is_left_follows_the_plan_and_the_pace_so_far(monkeypatch):
     """Two at once, each job twice as long as planned: what is left takes twice the plan."""
     monkeypatch.setattr(remaining, "JOBS", dict.fromkeys(range(200), "probe"))
     monkeypatch.setattr(remaining, "EXPECTED", dict.fromkeys(range(200), 10.0))
-    early, late = remaining.Remaining(time.time() - 20), remaining.Remaining(time.time() - 1000)
+    early, late = remaining.Remaining(time.monotonic() - 20), remaining.Remaining(time.monotonic() - 1000)
     assert early.seconds({}) is None
     for number in range(100):
         late.finished(number, 20.0)
@@ -351,8 +430,8 @@ def test_what_is_left_follows_the_plan_and_the_pace_so_far(monkeypatch):
         early.finished(number, 20.0)
     assert early.seconds({}) == pytest.approx(198 * (10 + 10) / 2, rel=0.01)
     assert late.seconds({}) == pytest.approx(100 * 20 / 2, rel=0.01)
-    assert late.seconds({150: time.time() - 10}) < late.seconds({})
-    assert remaining.Remaining(time.time()).seconds({}) is None, "too early to say"
+    assert late.seconds({150: time.monotonic() - 10}) < late.seconds({})
+    assert remaining.Remaining(time.monotonic()).seconds({}) is None, "too early to say"
     monkeypatch.setattr(remaining, "EXPECTED", {})
     assert early.seconds({}) is None and late.seconds({}) == pytest.approx(100 * 20 / 2, rel=0.01), "without a plan"
 
@@ -362,7 +441,7 @@ def test_jobs_that_are_far_shorter_say_nothing_of_long_ones_of_their_rule(monkey
     planned = {number: 0.05 for number in range(5)} | {number: 600.0 for number in range(5, 15)}
     monkeypatch.setattr(remaining, "JOBS", dict.fromkeys(planned, "pretrain"))
     monkeypatch.setattr(remaining, "EXPECTED", planned)
-    run = remaining.Remaining(time.time() - 25)
+    run = remaining.Remaining(time.monotonic() - 25)
     for number in range(5):
         run.finished(number, 5.0)
     assert run.seconds({}) == pytest.approx(10 * 605, rel=0.01)
@@ -378,13 +457,13 @@ def test_what_is_left_of_thousands_of_jobs_is_known_at_once(monkeypatch):
     planned = {number: rng.choice([0.1, 1.0, 30.0, 500.0]) for number in range(count)}
     monkeypatch.setattr(remaining, "JOBS", {number: ("probe", "pretrain")[number % 2] for number in planned})
     monkeypatch.setattr(remaining, "EXPECTED", planned)
-    run = remaining.Remaining(time.time() - 3600)
+    run = remaining.Remaining(time.monotonic() - 3600)
     for number in range(count // 2):
         run.finished(number, 2 * planned[number] + 1)
     began = time.process_time()
     left = run.seconds({})
     assert time.process_time() - began < 0.5
-    monkeypatch.setattr(run, "began", time.time() - sum(run.used.values()))  # one after the other
+    monkeypatch.setattr(run, "began", time.monotonic() - sum(run.used.values()))  # one after the other
 
     @functools.cache
     def pace(first, expected):

@@ -252,6 +252,11 @@ def test_an_entry_that_cannot_be_removed_keeps_no_other(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "rename", denied)
     assert housekeeping.tidy(tmp_path / "store") == [kept["ours"].path] and kept["theirs"].there
+    kept["ours"] = keep(kept["theirs"].path / "files", tmp_path / "store/pretrain/ours")
+    said = housekeeping.empty(tmp_path / "store")
+    assert kept["theirs"].there and not kept["ours"].there
+    assert said.startswith(f"{tmp_path}/store: 1 artifact removed, ")
+    assert said.endswith("\n  1 artifact left, which cannot be removed: Permission denied")
 
 
 def test_entries_of_one_artifact_are_no_run_that_links_it(tmp_path):

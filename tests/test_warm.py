@@ -192,6 +192,24 @@ def test_without_a_warm_process_scripts_run_all_the_same(begin, tmp_path, monkey
     assert begin("print('here')", **{warm.VARIABLE: "0"}).communicate()[0] == "here\n"
 
 
+REMOVED = """
+import os, shutil, sys
+from masklab.jobs import warm
+warm.start(1)
+print(warm.run(sys.argv[1], 1))
+shutil.rmtree(os.path.dirname(os.environ[warm.VARIABLE]))
+print(warm.run(sys.argv[1], 1))
+"""
+
+
+def test_jobs_start_cold_when_somebody_has_cleared_the_folder_of_temporary_files(tmp_path):
+    """As systems do with what is some days old: nobody can come to the warm process any more, and it ends."""
+    script = tmp_path / "script.py"
+    script.touch()
+    done = subprocess.run([sys.executable, "-c", REMOVED, str(script)], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["0", "None"], done.stderr
+
+
 PRELOADED = """
 import os, sys
 import torch

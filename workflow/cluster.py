@@ -7,6 +7,7 @@ import functools
 import subprocess
 import sys
 
+from masklab.errors import MaskLabError
 from masklab.jobs import queued, underway
 
 MINUTES = {"pretrain": 1440, "causal_model": 1440, "causal_corpus": 1440, "codes": 480, "masked_codes": 480,
@@ -65,6 +66,9 @@ class Cluster:
 
     def __init__(self, paths, site: dict[str, str] | None = None, main: bool = True):
         self.paths, self.config, self.site = paths, paths.config, site or {}
+        if not (said := self.site.get("node_mem_mb", "0")).isdecimal():
+            where = "slurm/profile.yaml: default-resources.node_mem_mb"
+            raise MaskLabError(f"{where}: must be a whole number of MB, such as 64000 (got {said!r})")
         self.on_gpu = self.config.device != "cpu"
         self.submits = main and "slurm_partition" in self.site
         self.doubled = {}

@@ -5,6 +5,8 @@ in one line and the run goes on without. A test holds `PARTS` against the versio
 log is written stands apart, in `snakemake_logger_plugin_masklab`, which is asked for before any checkout is known.)
 """
 
+import contextlib
+import os
 import subprocess
 import sys
 
@@ -20,6 +22,10 @@ PARTS = {
     "unlock": (
         "after a kill of Snakemake itself `snakemake --unlock` has to be run by hand",
         {"workflow": ("persistence", "local_exec", "dryrun", "executor_plugin")},
+    ),
+    "locks": (
+        "a run that ends takes away the locks of others in its folder, too",
+        {"persistence": ("_delete_locks", "_lockfile", "_lockdir")},
     ),
     "beside": (
         "replicates train one by one",
@@ -65,6 +71,23 @@ def able(part: str, **objects) -> bool:
 def rules(workflow) -> list[str]:
     """Names of the rules."""
     return list(getattr(workflow, "_rules", ()))
+
+
+def keep_locks_of_others(workflow) -> None:
+    """Have Snakemake take away, as it ends, its own locks and not the folder with those of runs that live."""
+    persistence = workflow.persistence
+    if not able("locks", persistence=persistence):
+        return
+
+    def delete_own():
+        for file in persistence._lockfile.values():
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(file)
+        persistence._lockfile.clear()
+        with contextlib.suppress(OSError):  # others' are in it
+            os.rmdir(persistence._lockdir)
+
+    persistence._delete_locks = delete_own
 
 
 def before_graph(workflow, look, otherwise) -> None:

@@ -34,9 +34,16 @@ def let_go(workflow) -> None:
             if locks:
                 print("masklab: the last run here was killed; its lock on this folder is taken away", file=sys.stderr)
         if not workflow.dryrun:
+            inside_snakemake.keep_locks_of_others(workflow)
             _hold("" if workflow.local_exec else CLUSTER)
     except OSError:  # nothing can be written here, as Snakemake will say
         return
+
+
+def others_live() -> bool:
+    """Whether another run is known to be at work in this folder."""
+    own = {os.path.realpath(file.name) for file in _held}
+    return any(holder_ended(path) is False for path in RUNS.glob("*") if os.path.realpath(path) not in own)
 
 
 def _others() -> tuple[list[Path], bool]:

@@ -2,6 +2,7 @@
 
 import atexit
 import functools
+import os
 import re
 import sys
 from pathlib import Path
@@ -237,8 +238,14 @@ def opened(files=(), values=(), data: bool = True) -> Paths:
     _check_encoding(config)
     paths = Paths(config)
     paths.check()
-    if taken := [folder for folder in ("results", paths.root) if Path(folder).exists() and not Path(folder).is_dir()]:
-        raise MaskLabError(f"{taken[0]}: a file lies where the folder of results goes; move it away")
+    for place in map(Path, ("results", paths.root)):
+        if place.exists() and not place.is_dir():
+            raise MaskLabError(f"{place}: a file lies where the folder of results goes; move it away")
+        if place.is_symlink() and not place.exists():
+            raise MaskLabError(
+                f"{place}: leads to {os.path.realpath(place)}, where there is no folder; make that folder, or mount its"
+                " disk"
+            )
     if data:
         paths.notices = check_data(config) + notices(config) + studies.notices(config) + too_large(config, partitions)
         paths.notices = ([] if files else not_read()) + paths.notices

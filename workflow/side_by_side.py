@@ -8,6 +8,8 @@ with the most work start first: begun last, a long one would leave the other cor
 """
 
 import shutil
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import inside_snakemake
@@ -95,12 +97,13 @@ class Selector:
     def __init__(self, workflow, scheduler, groups, work, choose):
         self.dag, self.scheduler, self.cores = workflow.dag, scheduler, workflow.cores
         self.groups, self.work, self.choose = groups, work, choose
+        self.warned = False
 
     def select(self, jobs):
         """Jobs to start now, of those that are ready."""
         trained = [job for job in jobs if any(map(self.dag.finished, self.groups.get(job, ())))]
         for job in trained:  # nothing is left to be done but to take it, or to train alone what left its siblings
-            stacks.tell(job.wildcards.recipe, int(job.wildcards.replicate), [])
+            self._tell(job, [])
         first = list(self.choose(trained)) if trained else []
         return first + list(self._select([job for job in jobs if job not in trained], bool(first)))
 
@@ -120,8 +123,24 @@ class Selector:
     def _first(self, group, jobs):
         """The job that trains those of its group that are ready."""
         first, *others = [job for job in group if job in jobs]
-        stacks.tell(first.wildcards.recipe, int(first.wildcards.replicate), [_described(job) for job in others])
+        self._tell(first, [_described(job) for job in others])
         return first
+
+    def _tell(self, job, siblings):
+        """`stacks.tell`; where nothing can be written the job knows of no sibling, and trains alone."""
+        names = job.wildcards.recipe, int(job.wildcards.replicate)
+        try:
+            stacks.tell(*names, siblings)
+        except OSError as error:
+            with suppress(OSError):  # what it was told before is out of date
+                Path(stacks.run(), names[0], f"r{names[1]}.json").unlink(missing_ok=True)
+            if not self.warned:
+                self.warned = True
+                print(
+                    f"masklab: warning: the folder of temporary files cannot be written to ({error.strerror}):"
+                    " replicates train one by one",
+                    file=sys.stderr,
+                )
 
 
 def _described(job) -> dict:

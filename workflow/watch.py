@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import inside_snakemake
+import left_lock
 from masklab.jobs import queued, underway
 
 LOOK = 15.0  # seconds between looks at the queue, at most
@@ -68,18 +69,21 @@ def watch(executor) -> None:
 def at_work() -> str | None:
     """A line that names Slurm's jobs from this folder that wait or run, before any job begins; None: there are none.
 
-    They are of a Snakemake that was killed. A second job beside one of them, submitted or on this machine, cannot
-    begin, is tried again until it can, and as it begins removes what the first has just made, whose state is gone by
-    then.
+    They are of a Snakemake that was killed, or of one for other files that is still at work. A second job beside one of
+    them, submitted or on this machine, cannot begin, is tried again until it can, and as it begins removes what the
+    first has just made, whose state is gone by then.
     """
     jobs = {number: job for number, job in queued.queued(Path.cwd()).items() if job["state"] != "COMPLETING"}
     if not jobs:
         return None
     named = [f"{number} ({job['comment'].replace('_wildcards_', ' ')})" for number, job in list(jobs.items())[:NAMED]]
     more = f" and {len(jobs) - NAMED} more" if len(jobs) > NAMED else ""
+    if left_lock.others_live():
+        whose, end = "another run here, which is at work", "its end,"
+    else:
+        whose, end = "a run here that was killed", f"their end, or `scancel {' '.join(jobs)}`,"
     return (
-        f"masklab: Slurm has jobs of a run here that was killed: {', '.join(named)}{more}; wait for their end, or"
-        f" `scancel {' '.join(jobs)}`, and give the same command again"
+        f"masklab: Slurm has jobs of {whose}: {', '.join(named)}{more}; wait for {end} and give the same command again"
     )
 
 

@@ -333,3 +333,17 @@ def test_a_file_in_the_place_of_the_results_is_refused(place, tmp_path, monkeypa
         opened(["my.yaml"])
     Path(place).unlink()
     opened(["my.yaml"])
+
+
+@pytest.mark.parametrize("place", ["results", "results/mine"])
+def test_a_link_of_results_to_a_folder_that_is_gone_is_refused(place, tmp_path, monkeypatch):
+    """A disk that is not mounted, say: Snakemake would ask for a folder in the place of the link."""
+    monkeypatch.chdir(tmp_path)
+    Path("my.yaml").write_text("run: mine\n")
+    Path(place).parent.mkdir(exist_ok=True)
+    Path(place).symlink_to(tmp_path / "disk/results")
+    said = f"^{place}: leads to {tmp_path}/disk/results, where there is no folder; make that folder, or mount its disk$"
+    with pytest.raises(MaskLabError, match=said):
+        opened(["my.yaml"])
+    (tmp_path / "disk/results").mkdir(parents=True)
+    opened(["my.yaml"])

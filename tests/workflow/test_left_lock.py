@@ -106,6 +106,32 @@ def test_the_same_command_goes_on_after_a_kill(tmp_path):
 
 
 @pytest.mark.workflow
+def test_another_run_in_the_folder_takes_away_its_own_lock_alone(tmp_path):
+    """Two configs of one folder with a `run:` each: the one that ends first leaves the other its lock."""
+    folder = faults.lay_down(tmp_path / "run")
+    config = yaml.safe_load((folder / "config.yaml").read_text())
+    config["models"]["first"] |= {"steps": 30000, "checkpoints": [150, 300, 30000]}
+
+    def begun(run, target, output):
+        (folder / f"{run}.yaml").write_text(yaml.safe_dump(config | {"run": run}))
+        (folder / "other").write_text(str(folder / f"{run}.yaml"))
+        return faults.start(folder, f"results/{run}/{target}", output=folder / output)
+
+    runs = [long := begun("long", "models/first/r1/manifest.json", "output")]
+    try:
+        deadline = time.monotonic() + 90
+        while not (folder / "results/long/logs/models/first/r1.log").exists():
+            assert long.poll() is None and time.monotonic() < deadline, (folder / "output").read_text()
+            time.sleep(0.1)
+        assert begun("short", "corpora/text/train.parquet", "short").wait() == 0, (folder / "short").read_text()
+        runs.append(again := begun("long", "models/first/r1/manifest.json", "again"))
+        assert again.wait(timeout=60) == 1 and "Directory cannot be locked" in (folder / "again").read_text()
+    finally:
+        for run in runs:
+            faults.kill_all(run)
+
+
+@pytest.mark.workflow
 def test_beside_jobs_that_slurm_still_runs_a_run_on_this_machine_begins_nothing(tmp_path):
     """They outlive a Snakemake that was killed, and `snakemake --unlock` takes away the lock that kept others off."""
     folder, commands = faults.lay_down(tmp_path / "run"), tmp_path / "bin"

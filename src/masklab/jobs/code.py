@@ -10,6 +10,7 @@ imported; an edit to a figure trains nothing again.
 Light, since the workflow asks while it is parsed.
 """
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -30,6 +31,8 @@ NOTHING = ("_job", "masklab.cli", "masklab.compare", "masklab.config.check_kinds
            "masklab.jobs.warm", "masklab.plan")  # fmt: skip
 BY_NAME = "masklab.config"  # the package of which only what is used counts
 SCRIPTS = "workflow/scripts/"  # before the name of a script in a record
+BESIDE = f"{SCRIPTS}_"  # ... and of what scripts import from beside themselves
+CHECKOUT = Path(__file__).parents[3]
 BEGAN = "MASKLAB_BEGAN"  # in the environment of a run: when its Snakemake began to read the code
 
 
@@ -52,10 +55,13 @@ class Code(str):
 
 
 class Sources:
-    """The source files of a checkout. library: the folder that holds `masklab/`; scripts: that of the scripts."""
+    """The source files of a checkout. library: the folder that holds `masklab/`; scripts: that of the scripts.
 
-    def __init__(self, library, scripts):
-        self.library, self.scripts = Path(library), Path(scripts)
+    broken: the fingerprint of what is no Python; None: that is an error.
+    """
+
+    def __init__(self, library, scripts, broken: str | None = None):
+        self.library, self.scripts, self.broken = Path(library), Path(scripts), broken
         self._texts, self._parts, self._codes = Texts(self.library / "masklab/__pycache__/syntax.json"), {}, {}
 
     def of(self, script: str, *roots: str, files=()) -> Code:
@@ -124,13 +130,19 @@ class Sources:
         """(fingerprint or None, the parts that it uses)."""
         if part not in self._parts:
             of, name = cut(part)
-            self._parts[part] = self._one(of, name) if name else self._whole(part)
+            try:
+                self._parts[part] = self._one(of, name) if name else self._whole(part)
+            except (SyntaxError, ValueError):  # of a null byte, or of bytes that are no UTF-8
+                if self.broken is None:
+                    raise
+                self._parts[part] = self.broken, []
         return self._parts[part]
 
     def _of_user(self, file, name) -> str | None:
         """Fingerprint of a user's file, or of a name of it; None: it has no such name."""
-        if name and name not in self._texts.names(self._file(file)):
-            return None
+        with contextlib.suppress(SyntaxError, ValueError):
+            if name and name not in self._texts.names(self._file(file)):
+                return None
         return self._part(f"{file}:{name}" if name else file)[0]
 
     def _whole(self, part):
@@ -185,10 +197,11 @@ class Sources:
 def today(noted: dict[str, str], files, root: str) -> dict[str, str]:
     """Fingerprints, today, of the parts of a job's code that were `noted`; where none were, of `root` and its imports.
 
-    files: a user's files, which are noted by their names, as is what they import from beside themselves. Parts of
-    scripts are taken as they were noted; what is gone has no fingerprint.
+    files: a user's files, which are noted by their names, as is what they import from beside themselves. Scripts, which
+    Snakemake keeps as they were when a run began, are taken as they were noted, but for what they import from beside
+    themselves; what is gone has no fingerprint.
     """
-    sources = Sources(Path(__file__).parents[2], Path())
+    sources = Sources(Path(__file__).parents[2], Path(), broken="")
     files = [str(Path(file).absolute()) for file in files]
     if not noted:
         return sources._closure([root, *files], files)
@@ -201,6 +214,9 @@ def today(noted: dict[str, str], files, root: str) -> dict[str, str]:
             now[part] = sources._of_user(places[of], name)
         elif ours and sources._file(of):
             now[part] = sources._part(part)[0]
+        elif part.startswith(BESIDE):
+            if (file := CHECKOUT / part).is_file():
+                now[part] = sources._part(str(file))[0]
         elif not (ours or is_of_user(part)):
             now[part] = then
     return now
@@ -218,9 +234,10 @@ def written_since(parts) -> bool:
     """
     began = float(os.environ.get(BEGAN, "inf"))
     sources = Sources(Path(__file__).parents[2], Path())
-    for module in {part.partition(":")[0] for part in parts if part.partition(".")[0] == "masklab"}:
-        file = sources._file(module)
-        if file is None or max(file.stat().st_mtime, file.stat().st_ctime) >= began:
+    modules = {cut(part)[0] for part in parts if part.partition(".")[0] == "masklab"}
+    files = [sources._file(module) for module in modules]
+    for file in [*files, *(CHECKOUT / part for part in parts if part.startswith(BESIDE))]:
+        if file is None or not file.is_file() or max(file.stat().st_mtime, file.stat().st_ctime) >= began:
             return began < float("inf")
     return False
 

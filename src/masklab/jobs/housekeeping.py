@@ -88,14 +88,20 @@ def remove(path: Path) -> None:
 
 
 def empty(store: Path | None) -> str:
-    """Remove every entry of a store; what that was, in words. Other files in the folder stay."""
+    """Remove every entry of a store; what that was, in words. Other files in the folder stay, and so does what cannot
+    be removed, such as another person's."""
     if store is None:
         return described(store)
-    kept = _looked_into(store)
-    for one in kept:
-        remove(one.path)
-    freed = sum(one.size for one in kept if not one.linked)
-    return f"{store}: {_count(kept)} removed, {_size(freed)} freed"
+    removed, left = [], []
+    for one in _looked_into(store):
+        try:
+            remove(one.path)
+            removed.append(one)
+        except OSError as error:
+            left.append(error)
+    freed = sum(one.size for one in removed if not one.linked)
+    said = f"{store}: {_count(removed)} removed, {_size(freed)} freed"
+    return f"{said}\n  {_count(left)} left, which cannot be removed: {left[0].strerror}" if left else said
 
 
 def described(store: Path | None) -> str:

@@ -91,13 +91,18 @@ def records(made) -> list[Path]:
 def vouch(log, config, code, inputs) -> None:
     """Record that a person vouches for an artifact as one of today's config, code and inputs (`snakemake --touch`).
 
-    What it was really made from stays in the record. Nothing happens where there is no record, or it says the same.
+    What it was really made from stays in the record. Nothing happens where there is no record, or it says the same. An
+    input that was removed since, to make room, stays as it is recorded.
     """
     path = record_path(log)
     if path.is_file():
         record = read_json(path)
-        now = json.loads(json.dumps({"config": config, "code": code.modules, "inputs": _marks(inputs)}))
-        if any(record.get("vouched", record).get(key) != value for key, value in now.items()):
+        then = record.get("vouched", record)
+        known, files = then.get("inputs", {}), list(map(str, inputs))
+        marks = {file: known[file] for file in files if file in known}
+        marks |= _marks(file for file in files if os.path.exists(file))
+        now = json.loads(json.dumps({"config": config, "code": code.modules, "inputs": marks}))
+        if any(then.get(key) != value for key, value in now.items()):
             write_json({**record, "vouched": {**now, "time": time.time()}}, path, lasting=False)
 
 
@@ -132,7 +137,7 @@ class Record:
     """
 
     def __init__(self, rule: str, wildcards: dict, config, code, log: str):
-        self.path, self.began = record_path(log), time.time()
+        self.path, self.began = record_path(log), time.monotonic()  # it stands still while a laptop is closed
         self.facts = {"rule": rule, "wildcards": wildcards, "config": config, "code": code.modules}
         self.notes = Notes()
         logging.getLogger("masklab").addHandler(self.notes)
@@ -159,9 +164,8 @@ class Record:
             self._write(finished=True, versions=versions(), inputs=marks, **facts)
 
     def _write(self, **facts):
-        now = time.time()
-        seconds = self.before + now - self.began
+        seconds = self.before + time.monotonic() - self.began
         where = {"host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"), "peak_mb": peak()}
         notes = {"notes": self.notes.texts} if self.notes.texts else {}
-        times = {"seconds": seconds, "attempts": self.attempts + 1, "ended": now}
+        times = {"seconds": seconds, "attempts": self.attempts + 1, "ended": time.time()}
         write_json({**self.facts, **facts, **times, **where, **notes}, self.path, lasting=False)

@@ -30,14 +30,14 @@ def own() -> str | None:
 def queued(folder: Path) -> dict[str, dict]:
     """Number of each Slurm job of this user from `folder` -> `state`, `reason` and `comment`; none without Slurm."""
     try:
-        shown = subprocess.run(
-            ["squeue", "--me", "-h", "-r", "-o", FIELDS], capture_output=True, text=True, check=True, timeout=20
-        ).stdout
+        command = ["squeue", "--me", "-h", "-r", "-o", FIELDS]
+        shown = subprocess.run(command, capture_output=True, check=True, timeout=20).stdout
     except (OSError, subprocess.SubprocessError):
         return {}
     found = {}
-    for line in shown.splitlines():
-        number, state, reason, where, comment = line.split("|", 4)
+    for line in filter(None, os.fsdecode(shown).split("\n")):  # folders have any bytes in their names
+        number, state, reason, rest = line.split("|", 3)
+        where, _, comment = rest.rpartition("|")
         if Path(where) == folder and comment.startswith("rule_"):
             found[number] = {"state": state, "reason": reason, "comment": comment.removeprefix("rule_")}
     return found

@@ -26,7 +26,10 @@ _asked = None
 
 
 class Remaining:
-    """Jobs done and left of the run that began at the time `began`."""
+    """Jobs done and left of the run that began at the time `began`.
+
+    Times are of `time.monotonic`, which stands still while a laptop is closed, as jobs do.
+    """
 
     def __init__(self, began: float):
         self.began = began
@@ -39,7 +42,7 @@ class Remaining:
     def seconds(self, running: dict[int, float]) -> float | None:
         """Seconds left, None while nobody knows; running: number of a job -> when it began."""
         receive()
-        now = time.time()
+        now = time.monotonic()
         mean = sum(self.used.values()) / max(1, len(self.used))
         expects = EXPECTED or dict.fromkeys(JOBS, mean)  # the plan takes a while, and is not made of a few jobs
         known = [number for number in self.used if number in expects]

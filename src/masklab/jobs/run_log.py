@@ -34,12 +34,16 @@ SLURM = re.compile(r"SLURM-job '\d+' failed, SLURM status is: '(\w+)'.*", re.S)
 
 @dataclass
 class Job:
-    """A job that has begun. name: its `message:`; log: file, None for a mere target; slurm: id of its Slurm job."""
+    """A job that has begun. name: its `message:`; log: file, None for a mere target; slurm: id of its Slurm job.
+
+    began: by the clock of the day; clock: by the one that stands still while a laptop is closed.
+    """
 
     name: str
     rule: str
     log: str | None
     began: float
+    clock: float
     slurm: str | None = None
 
     def progress(self) -> dict:
@@ -93,7 +97,7 @@ class RunLog:
         self.finished: dict[str, int] = {}
         self.said: dict[str, int] = {}
         self.unsaid: list[tuple[float, str]] = []  # failures, each with the time
-        self.remaining = remaining.Remaining(self.began)
+        self.remaining = remaining.Remaining(time.monotonic())
         self.results = None
         self.lock, self.over = threading.RLock(), threading.Event()
         self.shown, self.left, self.drawn = time.monotonic(), 0.0, False
@@ -115,7 +119,7 @@ class RunLog:
                 self.say(f"{self.total:,} jobs to do")
                 self.clock.start()
             if log or not remaining.JOBS:
-                self.running[number] = Job(name, rule, log, time.time())
+                self.running[number] = Job(name, rule, log, time.time(), time.monotonic())
             if log and self.results is None:
                 self.results = underway.split_log(log)[0]
 
@@ -132,7 +136,7 @@ class RunLog:
                 return
             self.done += 1
             self.finished[job.rule] = self.finished.get(job.rule, 0) + 1
-            seconds = time.time() - job.began
+            seconds = time.monotonic() - job.clock
             self.remaining.finished(number, seconds)
             record = job.record()
             if job.slurm:  # not the time in the queue
@@ -197,7 +201,7 @@ class RunLog:
             counts = [f"{self.done:,} of {self.total:,} jobs", f"{100 * self.done / max(self.total, 1):.0f}%"]
             ends = ends_of(why for _, why in self.failed.values())
             counts += [f"{count:,} {end}" for end, count in ends.items()]
-            left = self.remaining.seconds({number: job.began for number, job in self.running.items()})
+            left = self.remaining.seconds({number: job.clock for number, job in self.running.items()})
             counts += [f"ETA {duration(left)}"] if left is not None else []
             jobs = sorted((job for job in self.running.values() if job.log), key=lambda job: job.began)
         parts = [" ".join(counts)]
@@ -221,8 +225,7 @@ class RunLog:
                     self._leave()
                 if self.terminal:
                     self._wipe()
-                    self.stream.write(line[: shutil.get_terminal_size().columns - 1])
-                    self.stream.flush()
+                    self._put(line[: shutil.get_terminal_size().columns - 1])
                     self.drawn = bool(line)
                 elif line and now - self.shown >= EVERY:
                     self.shown = now
@@ -248,7 +251,7 @@ class RunLog:
             for rule, count in self.stats.items()
             if (left := count - self.finished.get(rule, 0) - begun.count(rule)) > 0
         }
-        left = self.remaining.seconds({number: job.began for number, job in self.running.items()})
+        left = self.remaining.seconds({number: job.clock for number, job in self.running.items()})
         said = {
             "pid": self.pid, "host": os.uname().nodename, "began": self.began, "time": time.time(), "ended": self.ended,
             "total": self.total, "done": self.done, "begun": jobs, "failed": failed, "waiting": waiting,
@@ -267,12 +270,16 @@ class RunLog:
 
     def _wipe(self):
         if self.drawn:
-            self.stream.write("\r\x1b[K")
+            self._put("\r\x1b[K")
             self.drawn = False
 
     def _write(self, text):
-        self.stream.write(text + "\n")
-        self.stream.flush()
+        self._put(f"{text}\n")
+
+    def _put(self, text):
+        with suppress(OSError, ValueError):  # a full disk, a terminal that is gone: the run and its clock go on
+            self.stream.write(text)
+            self.stream.flush()
 
 
 def _silent(log) -> str:

@@ -126,12 +126,7 @@ def _run(path) -> dict | None:
     if lives and run["host"] != os.uname().nodename:
         lives = time.time() - run["time"] < SILENT
     elif lives:
-        try:
-            os.kill(run["pid"], 0)
-        except ProcessLookupError:
-            lives = False
-        except OSError:  # another person's
-            pass
+        lives = underway.is_there(run["pid"], run["time"])
     failed = [job for job in run["failed"] if not _is_over(job, path.parents[1])]
     return run | {"lives": lives, "folder": str(path.parents[1]), "failed": failed}
 

@@ -207,8 +207,9 @@ def files_of(rule: str, outputs) -> tuple[Path, list[Path]]:
     place = outputs[0].parent
     if rule in FILES:
         return place, outputs
-    files = []
-    for file in sorted(place.rglob("*")):
+    files, found = [], list(place.rglob("*"))
+    found += [file for link in found if link.is_symlink() and link.is_dir() for file in link.rglob("*")]
+    for file in sorted(found):
         parts = file.relative_to(place).parts
         hidden = any(part.startswith(".") for part in parts)
         if file.is_file() and not hidden and not (len(parts) > 1 and REPLICATE.fullmatch(parts[0])):

@@ -19,6 +19,7 @@ from masklab.jobs.locks import lock
 
 FOLDER = "state/jobs"
 SAID = {"rule", "log", "began", "pid", "host", "slurm_job"}  # at the least
+SLACK = 60.0  # seconds by which the clock may have been set since a process spoke
 LONGEST = 200  # bytes of such a name; file systems allow 255
 
 
@@ -66,14 +67,21 @@ def _lives(said) -> bool:
     """Whether the process of a job is there, as far as can be known from here: where there are no locks."""
     if "failed" in said:
         return False
-    if said["host"] != socket.gethostname():
-        return True
+    return said["host"] != socket.gethostname() or is_there(said["pid"], said["began"])
+
+
+def is_there(process: int, spoke: float) -> bool:
+    """Whether the process of this host that spoke at a time is there, and no later one that was given its number."""
     try:
-        os.kill(said["pid"], 0)
+        os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:
-        return True
+    except OSError:  # another person's
+        pass
+    with suppress(OSError, AttributeError, ValueError, IndexError):  # as far as the kernel says when it began
+        ticks = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
+        booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        return booted + ticks / os.sysconf("SC_CLK_TCK") <= spoke + SLACK
     return True
 
 
@@ -91,7 +99,8 @@ class Underway:
     def __init__(self, rule: str, wildcards: dict, log: str):
         self.path = path_of(log)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 - locked as long as this process runs
+        # to be read too, without which NFS gives no shared lock; locked as long as this process runs
+        self.file = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115
         lock(self.file, shared=True, wait=True)  # two of one job may run for a moment, and `state.locked` decides
         self.said = {
             "rule": rule, "wildcards": wildcards, "log": str(log), "began": time.time(), "pid": os.getpid(),

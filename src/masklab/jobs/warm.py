@@ -111,7 +111,10 @@ def _connection(path: str):
 
 
 def serve(path: str, parent: int) -> dict | None:
-    """Answer `run`s at the socket `path` until the process `parent` ends; a fork returns with the job to run."""
+    """Answer `run`s at the socket `path` until the process `parent` ends; a fork returns with the job to run.
+
+    It ends too when somebody has removed the socket, so that `run` does not wait for one that cannot be reached.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how those in between ended
     path_of_modules = list(sys.path)  # imports add to it
@@ -124,7 +127,7 @@ def serve(path: str, parent: int) -> dict | None:
         return None
     listener.listen(256)
     listener.settimeout(POLL)
-    while os.getppid() == parent:
+    while os.getppid() == parent and os.path.exists(path):
         with suppress(TimeoutError):
             connection, _ = listener.accept()
             job = _received(connection)
