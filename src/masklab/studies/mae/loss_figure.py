@@ -37,7 +37,7 @@ def figure_loss(results, chosen):
             axes.set_xlabel("Validation loss (nats)")
             unit = "share outside" if what == "outside" else "rank, centred"
             axes.set_ylabel(unit.capitalize())
-            said = TITLES[what] if len(chosen) == 1 else f"{title}: {TITLES[what]}"
+            said = TITLES[what] if len(chosen) == 1 else f"{title}:\n{TITLES[what]}"
             style.panel_title(axes, said, next(letters))
             data += frames
     handles = dict(key(label, **look) for label, look in looks.items())
