@@ -143,6 +143,16 @@ def test_the_table_has_correlations_with_intervals_and_distances(config, results
     )
 
 
+def test_a_null_is_never_the_best_of_its_row(config):
+    """Nor where it has no other beside it that is as good."""
+    results = synthetic.results(config, STUDY, lambda cell: 0.4 if cell["metric"] == "pearson" else measured(cell))
+    item = find(STUDY, config.studies[STUDY], "tables", "phrases")
+    table = item.function()(results, item.choose(results.view)).set_index("row")
+    assert table.loc["accuracy", "mark"].tolist()[0] == "best"
+    nulls = table[table.index.str.contains("never pre-trained")]
+    assert len(set(nulls.index)) == len(ALL) + 1 and not (nulls["mark"] == "best").any()
+
+
 def test_the_paper_s_sentences(config, results):
     found = synthetic.claims(STUDY, config, results)
     verdict = found["verdict"]

@@ -32,6 +32,7 @@ from masklab.report.rows import table_of
 from masklab.scores.reading import nulls_of, task_names
 from masklab.studies.dh.figures import APART, LOOKS, MAJORITY, STRONG, _side_by_side
 from masklab.studies.dh.section6 import LOW, PARTS, STARTS
+from masklab.studies.dh.section6_text import FRESH, FRESH_ACCURACY, UNTRAINED
 
 WIDE = 24.0  # points between the first and the last of curves side by side, at most
 LETTERS = 26  # of a line beside an axis
@@ -132,7 +133,9 @@ def _finish(figure, grid, data, looks=None, said=SAID, more=None):
 
 def table(results, chosen) -> pd.DataFrame:
     """Correlations, mean distances and accuracies of each starting point, at the largest size."""
-    return table_of(results, chosen)
+    made = table_of(results, chosen)
+    nulls = made["row"].str.endswith((FRESH, FRESH_ACCURACY, UNTRAINED))  # none of them is the best of anything
+    return made.assign(mark=made["mark"].where(~(nulls & (made["mark"] == "best")), ""))
 
 
 def text(results, chosen):

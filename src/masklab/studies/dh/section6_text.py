@@ -37,6 +37,7 @@ TEST = "test"
 NEARER = "synonyms nearer than other words"
 UNTRAINED = "correlation with the distance of initial weights"
 FRESH = "correlation of the change of a classifier never pre-trained"
+FRESH_ACCURACY = "accuracy of a classifier never pre-trained"
 
 
 def levels_of(probe: dict) -> tuple[str, ...]:
@@ -120,7 +121,7 @@ def numbers(view: View):
             if at and not is_held_fixed(level):
                 number = _reading(recipe, task, at, TOLD, sizes="largest")
                 rows[task].setdefault(f"{level}: {NEARER}", {})[called[recipe]] = number
-        for at, said in ((TEST, "accuracy"), (fresh(TEST), "accuracy of a classifier never pre-trained")):
+        for at, said in ((TEST, "accuracy"), (fresh(TEST), FRESH_ACCURACY)):
             rows[task].setdefault(said, {})[called[recipe]] = _reading(recipe, task, at, "accuracy", sizes="largest")
     return rows
 
