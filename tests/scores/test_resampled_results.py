@@ -1,6 +1,7 @@
 """Readings of resampled items: each value's columns are those of its own test set, computed when asked for."""
 
 import numpy as np
+import pytest
 
 from masklab.scores import items
 from masklab.scores.reading import Reading
@@ -39,6 +40,29 @@ def test_values_hold_the_resamplings_of_their_items():
     np.testing.assert_allclose(majority[0], majority[1])
     expected = [np.bincount(np.repeat(targets, count)).max() / 40 for count in counts]
     np.testing.assert_allclose(majority[0, 1:], expected)
+
+
+@pytest.mark.parametrize(("kind", "together"), [("paraphrased", True), ("finetune", False)])
+def test_splits_that_are_of_the_same_items_are_drawn_together(kind, together):
+    """What differs between them is within items: of two alike answers nothing is left to be uncertain of."""
+    rng = np.random.default_rng(2)
+    targets, given = rng.random(60), rng.random(60)
+    at = {"recipe": "a", "replicate": 1, "step": 4, "probe": "p", "task": "t", "train_size": 5, "seed": 1}
+    rows, records = [], []
+    for split in ("word", "word, other"):
+        rows.append(at | {"split": split, "metric": "pearson", "value": of_items("pearson", targets, given), "n": 60})
+        records.append(at | {"split": split, "metrics": ["pearson"], "targets": targets, "predictions": given})
+    view = View(
+        "s", recipes={"a": {}}, replicates={"a": 1}, tasks={"t": {"metric": "accuracy", "redrawn": False}},
+        probes={"p": {"kind": kind, "tasks": ["t"], "recipes": ["a"], "sizes": [5]}},
+    )  # fmt: skip
+    results = Results(view, rows_to_frame(rows), items.records_to_table(records), draws=30)
+    one, other = (
+        results.values(Reading("a", "pearson", ("t",), probe=kind, splits=(split,))).scalar[0]
+        for split in ("word", "word, other")
+    )
+    assert one[0] == other[0] and one[1:].std() > 0.01
+    assert np.array_equal(one, other) == together
 
 
 def test_a_test_set_that_one_model_alone_answered():

@@ -9,6 +9,10 @@ from masklab.scores.facts import base
 from masklab.scores.items import KEY, LISTS, resampled
 from masklab.scores.view import View
 
+# Kinds of probes all of whose splits are of the same items, in one order: they are drawn together, so that what differs
+# between splits has the interval of a difference within items.
+OF_SAME_ITEMS = ("paraphrased",)
+
 
 class Resampling:
     """Values of rows of scores under resampling of their items.
@@ -33,7 +37,7 @@ class Resampling:
                 continue
             for metric in metrics:
                 if (index := rows.get((*key, metric))) is not None:
-                    shape = record["task"], record["split"], len(predictions), metric
+                    shape = record["task"], self._items(record), len(predictions), metric
                     groups.setdefault((*shape, targets.tobytes()), []).append((index, targets, predictions))
         return {index: (shape, members) for shape, members in groups.items() for index, _, _ in members}
 
@@ -45,17 +49,22 @@ class Resampling:
         if row not in self._sets:
             return None
         if row not in self._known:
-            (task, split, count, metric, _), members = self._sets[row]
+            (task, which, count, metric, _), members = self._sets[row]
             indices, targets, predictions = zip(*members, strict=True)
-            values = resampled(metric, targets[0], np.stack(predictions), self.counts(task, split, count))
+            values = resampled(metric, targets[0], np.stack(predictions), self.counts(task, which, count))
             self._known |= dict(zip(indices, values, strict=True))
         return self._known[row]
 
     @functools.cache  # noqa: B019 - it lives as long as a job
-    def counts(self, task: str, split: str, count: int) -> np.ndarray:
-        """How often each resampling takes each item of a test set, [B, items]."""
-        rng = generator(self.seed, "items", task, split, count)
+    def counts(self, task: str, which: str, count: int) -> np.ndarray:
+        """How often each resampling takes each item of a test set, [B, items]; which: its split, or its probe."""
+        rng = generator(self.seed, "items", task, which, count)
         return rng.multinomial(count, np.full(count, 1 / count), size=self.count)
+
+    def _items(self, record) -> str:
+        """Which items of a task a record is of: those of its split, or of its probe."""
+        probe = record["probe"]
+        return probe if self.view.probes.get(probe, {}).get("kind") in OF_SAME_ITEMS else record["split"]
 
     def _is_drawn_anew(self, recipe, task) -> bool:
         """Whether the items differ from replicate to replicate: their choice is then part of the replicates' spread."""
