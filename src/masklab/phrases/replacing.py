@@ -17,7 +17,7 @@ class Sources:
 
     def __init__(self, probe, device):
         self.synonyms = None if probe.wordnet is None else Synonyms(probe.wordnet)
-        self.pair = None
+        self.pair, self.translated = None, {}  # (what stands before, phrase) -> its translation there and back
         if probe.there is not None:
             self.pair = [Translator(found(model), device) for model in (probe.there, probe.back)]
 
@@ -38,7 +38,7 @@ def features(examples, classifier, reader, sources, address, drawn=False) -> dic
     if sources.pair is not None:
         short = _most_salient(texts, pairs, classifier, reader, lambda node: len(node) <= FEW)
         long = [(example, text, node) for example, text in texts if (node := text.tree.longest()) is not None]
-        chosen |= {SHORT: _translated(short, sources.pair), LONG: _translated(long, sources.pair)}
+        chosen |= {SHORT: _translated(short, sources), LONG: _translated(long, sources)}
     return {level: of for level, of in chosen.items() if len(of) >= LEAST}
 
 
@@ -74,7 +74,11 @@ def _most_salient(texts, pairs, classifier, reader, allowed):
     ]
 
 
-def _translated(chosen, pair) -> list[Feature]:
-    before = [text.text[: text.place(node)[0]] for _, text, node in chosen]
-    new = paraphrases(*pair, before, [text.part(node) for _, text, node in chosen])
+def _translated(chosen, sources) -> list[Feature]:
+    """Each phrase is translated once, whichever classifiers choose it: the longest one is the same for all."""
+    phrases = [(text.text[: text.place(node)[0]], text.part(node)) for _, text, node in chosen]
+    if unseen := [phrase for phrase in dict.fromkeys(phrases) if phrase not in sources.translated]:
+        new = paraphrases(*sources.pair, *map(list, zip(*unseen, strict=True)))
+        sources.translated |= dict(zip(unseen, new, strict=True))
+    new = (sources.translated[phrase] for phrase in phrases)
     return [Feature(*one, text) for one, text in zip(chosen, new, strict=True) if text is not None]

@@ -128,36 +128,39 @@ def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, 
     model = load_checkpoint(context.checkpoint, device).eval()
     longest = min(probe.max_length, model.config.max_positions)
     splits = [encode_split(folder / f"{part}.parquet", tokenizer, longest, device) for part in ("train", "valid")]
-    of = Measured(context, name, facts["labels"], model, Reader(tokenizer, longest, device), sources, answers, examples)
+    test = Measured(
+        context, name, facts["labels"], model, Reader(tokenizer, longest, device), sources, answers, examples
+    )
     sizes, rows, levels = context.training_sizes(name), [], None
     alone = is_initial(context.checkpoint)  # nothing is before these weights
     share = sum(sizes) / (sum(sizes) + (0 if alone else max(sizes)))  # of all fine-tuning; the rest: initial weights
     for size, updates, classifier in classifiers(context, name, facts, splits, seed, lambda done: tell(share * done)):
         columns = {"task": name, "train_size": size, "seed": seed}
         if first := levels is None:
-            chosen = of.features_of(classifier)
-            levels = of.before(chosen, initial(model, context.seed) if probe.in_text else None)
+            chosen = test.features_of(classifier)
+            levels = test.before(chosen, initial(model, context.seed) if probe.in_text else None)
             if probe.in_text:
                 address = context.seed, context.name, "others", name
-                rows += told(model, chosen, levels, of.reader, probe, address, of.texts, **columns)
+                rows += told(model, chosen, levels, test.reader, probe, address, test.texts, **columns)
         if updates is None:
-            rows += of.accuracies(classifier, "test", columns)
-            rows += of.correlations(classifier, levels, str, columns, shown=first)
+            rows += test.accuracies(classifier, "test", columns)
+            rows += test.correlations(classifier, levels, str, columns, shown=first)
         else:  # items have no `at`
-            found = of.correlations(classifier, levels, lambda level: split(level, COURSE), columns)
+            found = test.correlations(classifier, levels, lambda level: split(level, COURSE), columns)
             rows += [row | {"at": float(updates)} for row in found if "predictions" not in row]
-
     if alone:
         return rows
 
     def told_of_initial(done):
         tell(share + (1 - share) * done)
 
-    size, classifier = never_pretrained(context, name, facts, splits, seed, told_of_initial)
+    size, classifier = never_pretrained(context, model, name, facts, splits, seed, told_of_initial)
     columns = {"task": name, "train_size": size, "seed": seed}
-    levels = of.before(of.features_of(classifier))
+    levels = test.before(test.features_of(classifier))
     return (
-        rows + of.accuracies(classifier, fresh("test"), columns) + of.correlations(classifier, levels, fresh, columns)
+        rows
+        + test.accuracies(classifier, fresh("test"), columns)
+        + test.correlations(classifier, levels, fresh, columns)
     )
 
 

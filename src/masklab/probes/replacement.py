@@ -36,11 +36,10 @@ def classifiers(context, name, facts, splits, seed, tell):
             yield size, updates, trainer.model
 
 
-def never_pretrained(context, name, facts, splits, seed, tell):
-    """(size, classifier at its best): initial weights that are fine-tuned on the largest size as `classifiers` are, on
-    the same batches from the same head."""
-    model = initial(load_checkpoint(context.checkpoint, context.device), context.seed)
-    size = max(context.training_sizes(name))
+def never_pretrained(context, pretrained, name, facts, splits, seed, tell):
+    """(size, classifier at its best): initial weights of a pre-trained model's shape that are fine-tuned on the largest
+    size as `classifiers` are, on the same batches from the same head."""
+    model, size = initial(pretrained, context.seed), max(context.training_sizes(name))
     return size, _finetuned(context, name, facts, splits, seed, size, model, tell, "initial weights").model
 
 
