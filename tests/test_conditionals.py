@@ -1,13 +1,29 @@
 """Stored conditionals are those of the law, at the tokens they say."""
 
+import signal
+import subprocess
+import sys
+import textwrap
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from masklab.conditionals import PARTS, Conditionals, chosen, entropy, write_conditionals
+from masklab.conditionals import (
+    CHUNK,
+    CUBES,
+    PARTS,
+    Conditionals,
+    _bounds,
+    chosen,
+    entropy,
+    write_conditionals,
+)
 from masklab.config.schema import Chains, Grammar, MarkovCorpus, PcfgCorpus
 from masklab.corpora import generate
 from masklab.corpora.laws import law_of
 from masklab.corpora.markov.law import HIDDEN, Channel
+from masklab.corpora.markov.law import Law as MarkovLaw
 from masklab.corpora.pcfg.law import Law
 from masklab.errors import MaskLabError
 from masklab.files import write_table
@@ -31,9 +47,9 @@ def tokens(tmp_path_factory):
 
 
 def test_all_positions_hold_the_posterior_of_one_mask(tokens, tmp_path, monkeypatch):
-    folder, law, _, _ = tokens
+    folder, law, _, root = tokens
     monkeypatch.setattr("masklab.conditionals.CHUNK", 500)  # several chunks
-    write_conditionals(folder, tmp_path, 15, "all", 1)
+    write_conditionals(folder, tmp_path, 15, "all", 1, root)
     found, store = Conditionals(tmp_path), TokenStore(folder, "test")
     assert len(found) == 15 * LENGTH and found.probabilities.dtype == np.float32
     assert found.rows[0] == 0 and found.rows[-1] == len(store) - 1  # from all over the split
@@ -53,7 +69,7 @@ def test_all_positions_hold_the_posterior_of_one_mask(tokens, tmp_path, monkeypa
 def test_one_position_is_uniform_and_among_all(tokens, tmp_path):
     folder, _, _, _ = tokens
     for positions in ("all", "one"):
-        write_conditionals(folder, tmp_path / positions, 40, positions, 1)
+        write_conditionals(folder, tmp_path / positions, 40, positions, 1, tmp_path)
     one, every = (Conditionals(tmp_path / positions) for positions in ("one", "all"))
     assert np.array_equal(one.rows, np.unique(every.rows))
     place = {pair: i for i, pair in enumerate(zip(every.rows, every.columns, strict=True))}
@@ -71,13 +87,13 @@ def test_cut_sequences_and_unknown_laws_are_refused(tokens, tmp_path):
     symbols = pq.read_table(root / "test.parquet")["symbols"]
     write_symbol_tokens(symbols, 17, LENGTH, tmp_path / "cut", "test", facts)
     with pytest.raises(MaskLabError, match="test sequences are cut to max_length 8"):
-        write_conditionals(tmp_path / "cut", tmp_path, 5, "all", 1)
+        write_conditionals(tmp_path / "cut", tmp_path, 5, "all", 1, root)
     write_symbol_tokens(symbols, 17, LENGTH + 2, tmp_path / "bare", "test")
     with pytest.raises(MaskLabError, match="not known"):
-        write_conditionals(tmp_path / "bare", tmp_path, 5, "all", 1)
+        write_conditionals(tmp_path / "bare", tmp_path, 5, "all", 1, root)
     with pytest.raises(MaskLabError, match=r"rows.npy: no such file"):
         Conditionals(tmp_path)
-    write_conditionals(folder, tmp_path, 5, "all", 1)
+    write_conditionals(folder, tmp_path, 5, "all", 1, root)
     assert sorted(path.stem for path in tmp_path.glob("*.npy")) == sorted(PARTS)
 
 
@@ -95,7 +111,73 @@ def test_the_threads_of_the_job_share_the_sums_of_a_grammar(tmp_path, monkeypatc
 
     monkeypatch.setattr(Law, "_run", counted)
     for threads in (1, 3):
-        write_conditionals(tmp_path, tmp_path / str(threads), 200, "all", 1, threads=threads)
+        write_conditionals(tmp_path, tmp_path / str(threads), 200, "all", 1, tmp_path, threads=threads)
     assert seen == [1, 3]
     one, three = (Conditionals(tmp_path / str(threads)).probabilities for threads in (1, 3))
     assert len(one) > 400 and np.array_equal(one, three)
+
+
+def test_what_was_computed_before_a_kill_is_not_computed_again(tokens, tmp_path, monkeypatch, caplog):
+    """A process killed at the third of its parts, by the signal that none survives; then a whole run."""
+    folder = tokens[0]
+    monkeypatch.setattr("masklab.conditionals.CHUNK", 500)
+    write_conditionals(folder, tmp_path / "whole", 15, "all", 1, tmp_path)
+    code = f"""
+        import os, signal
+        from masklab import conditionals
+        from masklab.corpora.markov import law
+        conditionals.CHUNK, conditionals.LONG = 500, 0
+        compute, calls = law.Law.conditionals, []
+        def killed(*given):
+            calls.append(0)
+            if len(calls) == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return compute(*given)
+        law.Law.conditionals = killed
+        conditionals.write_conditionals({str(folder)!r}, {str(tmp_path / "again")!r}, 15, "all", 1, {str(tmp_path)!r})
+    """
+    assert subprocess.run([sys.executable, "-c", textwrap.dedent(code)]).returncode == -signal.SIGKILL
+    assert not (tmp_path / "again" / "conditionals.json").exists()
+    _, second = sorted(tmp_path.glob("*.safetensors"))
+    second.write_bytes(second.read_bytes()[:-1])  # is not whole
+    asked, compute = [], MarkovLaw.conditionals
+
+    def counted(law, sequences, lengths):
+        asked.append(len(sequences))
+        return compute(law, sequences, lengths)
+
+    monkeypatch.setattr(MarkovLaw, "conditionals", counted)
+    progress = Seen()
+    write_conditionals(folder, tmp_path / "again", 15, "all", 1, tmp_path, progress)
+    assert 0 < sum(asked) < 15 and progress.start == (15 - sum(asked)) * LENGTH
+    assert progress.seen[-1] == 15 * LENGTH
+    assert "going" not in caplog.text and caplog.text.count("not a whole state") == 1
+    for part in PARTS:
+        assert (tmp_path / "again" / f"{part}.npy").read_bytes() == (tmp_path / "whole" / f"{part}.npy").read_bytes()
+    asked.clear()
+    write_conditionals(folder, tmp_path / "other", 15, "all", 2, tmp_path)  # what is left there is of another seed
+    assert sum(asked) == 15
+
+
+class Seen:
+    """A progress that notes what it is told."""
+
+    def __init__(self):
+        self.seen, self.start = [], 0
+
+    def __call__(self, done, total):
+        self.seen.append(done)
+
+
+def test_long_sentences_are_few_to_a_part():
+    """And parts of equal lengths hold what the memory allows."""
+    assert _bounds(np.full(100, 10), 1 << 18) == [0, *range(3, 100, 3), 100]  # 2 ** 23 / (10 x 2 ** 18) = 3.2
+    lengths = np.sort(np.r_[np.full(5000, 10), np.full(40, 200), 2000])
+    bounds = _bounds(lengths, 10)
+    sizes = np.diff(bounds)
+    assert bounds[0] == 0 and bounds[-1] == len(lengths) and (sizes > 0).all()
+    for first, last in pairwise(bounds):
+        longest = int(lengths[last - 1])
+        assert last - first == 1 or (last - first) * longest**3 <= CUBES
+        assert (last - first) * longest * 10 <= CHUNK
+    assert sizes[-1] == 1 and sizes.max() == 5000

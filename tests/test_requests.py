@@ -102,6 +102,17 @@ def test_a_corpus_that_a_causal_model_draws_asks_for_what_computes(site):
     assert needed["ib-causal"] > needed["ib-pcfg"]
 
 
+def test_conditionals_under_a_causal_model_ask_for_what_computes(site):
+    requests, needed = of(), {}
+    asks = requests.asks("conditionals", requests.sort_of_conditionals)
+    for corpus, partition, minutes in (("ib-causal", "gpu", 1440), ("ib-pcfg/r1", "cpu", 60)):
+        names = {"corpus": corpus, "tokenizer": corpus, "sequences": "500", "positions": "one"}
+        names = SimpleNamespace(items=names.items, corpus=corpus)
+        assert asks["slurm_partition"](names) == partition and asks["runtime"](names, 1) == minutes
+        needed[corpus] = asks["mem_mb"](names, 1)
+    assert needed["ib-causal"] > needed["ib-pcfg/r1"]
+
+
 def test_only_an_attempt_that_ran_out_of_memory_makes_the_next_ask_for_more(site):
     asked = of().asks("pretrain")["mem_mb"]
     names = {"recipe": "strict-mlm", "replicate": "1"}

@@ -10,9 +10,9 @@ import sys
 from masklab.errors import MaskLabError
 from masklab.jobs import queued, underway
 
-MINUTES = {"pretrain": 1440, "causal_model": 1440, "causal_corpus": 1440, "codes": 480, "masked_codes": 480,
-           "dictionary": 240, "probe": 240}  # others: 60  # fmt: skip
-COMPUTE = tuple(MINUTES)  # jobs that ask for a GPU, where the config wants one: by rule, or as `sort_of_corpus` says
+MINUTES = {"pretrain": 1440, "causal_model": 1440, "causal_corpus": 1440, "causal_conditionals": 1440, "codes": 480,
+           "masked_codes": 480, "dictionary": 240, "probe": 240}  # others: 60  # fmt: skip
+COMPUTE = tuple(MINUTES)  # jobs that ask for a GPU, where the config wants one: by rule, or as a `sort_of_...` says
 SITE = ("slurm_partition", "gpu_partition", "node_mem_mb")  # of the default resources of slurm/profile.yaml
 STEP = 500  # MB that requests are rounded up to
 LEAST = 2000  # MB
@@ -104,6 +104,10 @@ class Cluster:
     def sort_of_corpus(self, wildcards) -> str:
         """A corpus that a causal model draws computes; others are read or generated."""
         return "causal_corpus" if self.paths.is_causal(wildcards.corpus) else "corpus"
+
+    def sort_of_conditionals(self, wildcards) -> str:
+        """Exact conditionals under a causal model run it once for each word that might stand there."""
+        return "causal_conditionals" if self.paths.is_causal(wildcards.corpus) else "conditionals"
 
     def partition(self, rule: str) -> str | None:
         """The partition of GPUs for what computes on one, that of CPUs for all else."""

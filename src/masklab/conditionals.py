@@ -7,18 +7,24 @@ one of its tokens, the sequences sorted by length: `rows.npy` [N] the sequence's
 `entropies.npy` [N] float64, in nats, of these very numbers; `conditionals.json`, written last, holds their hashes.
 """
 
+import time
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from masklab.corpora.laws import law_of, shared
 from masklab.errors import MaskLabError
-from masklab.files import atomic, read_json, sha256, write_json
+from masklab.files import atomic, fingerprint, read_json, sha256, write_json
+from masklab.jobs import saved
 from masklab.rng import generator
 from masklab.symbols import FIRST
 from masklab.tokens import TokenStore
 
 CHUNK = 1 << 23  # probabilities computed together, in numbers
+CUBES = 1 << 27  # and cubes of their sentences' lengths, which the sums of a recursive grammar take the time of
+LONG = 1.0  # seconds that a part takes which a killed job must not compute again
 SPLIT = "test"
 PARTS = ("rows", "columns", "entropies", "probabilities")
 
@@ -81,11 +87,12 @@ def chosen(store: TokenStore, sequences: int, positions: str, rng) -> tuple[np.n
 
 
 def write_conditionals(
-    tokens, folder, sequences: int, positions: str, seed: int, progress=None, threads: int = 1
+    tokens, folder, sequences: int, positions: str, seed: int, state_folder, progress=None, threads: int = 1
 ) -> None:
     """Write the conditionals of up to `sequences` test sequences of a corpus with a law; see the module.
 
-    tokens: folder of its token arrays. Memory is that of `CHUNK` probabilities; `progress(done, total)` counts pairs.
+    tokens: folder of its token arrays. state_folder: where what is done is kept, so that a killed job goes on from
+    there, until the caller removes it. Memory is that of `CHUNK` probabilities; `progress(done, total)` counts pairs.
     threads: how many may share the sums, which do not depend on it.
 
     Raises:
@@ -100,29 +107,58 @@ def write_conditionals(
             " those of whole sequences; raise the tokenizer's max_length"
         )
     rows, columns = chosen(store, sequences, positions, generator(seed, "conditionals", positions))
-    begins = np.flatnonzero(np.diff(rows, prepend=-1))  # of each sequence's pairs
-    ends = np.append(begins[1:], len(rows))
-    longest = int(store.lengths[rows].max(initial=2))
-    step = max(1, CHUNK // (longest * law.symbols))
-    entropies, among = np.empty(len(rows)), shared(law, threads)
-    with atomic(folder / "probabilities.npy") as temporary:
-        shape = (len(rows), law.symbols)
-        out = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape)
-        for start in range(0, len(begins), step):
-            part = slice(begins[start], ends[min(start + step, len(begins)) - 1])
-            ids, lengths = (t.numpy() for t in store.batch(rows[begins[start : start + step]]))
-            symbols = np.maximum(ids[:, 1:-1] - FIRST, 0)  # padding and [SEP] read as symbol 0
-            at = np.repeat(np.arange(len(ids)), (ends - begins)[start : start + step])
-            if hasattr(law, "conditionals_at"):  # those of all words would cost many times that of one
-                out[part] = law.conditionals_at(symbols, lengths - 2, at, columns[part] - 1, **among)
-            else:
-                out[part] = law.conditionals(symbols, lengths - 2, **among)[at, columns[part] - 1]
-            entropies[part] = entropy(normalised(out[part]))
+    begins = np.append(np.flatnonzero(np.diff(rows, prepend=-1)), len(rows))  # of each sequence's pairs, and the end
+    entropies, among, state = np.empty(len(rows)), shared(law, threads), Path(state_folder)
+    made_of = {"tokens": fingerprint(meta), "sequences": sequences, "positions": positions, "seed": seed}
+
+    def computed(first, last, pairs):
+        ids, lengths = (t.numpy() for t in store.batch(rows[begins[first:last]]))
+        symbols = np.maximum(ids[:, 1:-1] - FIRST, 0)  # padding and [SEP] read as symbol 0
+        at = np.repeat(np.arange(last - first), np.diff(begins[first : last + 1]))
+        if hasattr(law, "conditionals_at"):  # those of all words would cost many times that of one
+            return law.conditionals_at(symbols, lengths - 2, at, columns[pairs] - 1, **among)
+        return law.conditionals(symbols, lengths - 2, **among)[at, columns[pairs] - 1]
+
+    # Written, not mapped: on a disk that fills a memory map ends the process by a signal, without a word.
+    with atomic(folder / "probabilities.npy") as temporary, open(temporary, "wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (len(rows), law.symbols)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for first, last in pairwise(_bounds(store.lengths[rows[begins[:-1]]], law.symbols)):
+            pairs = slice(int(begins[first]), int(begins[last]))
+            kept = state / f"{first}.safetensors"
+            probabilities = _kept(kept, made_of, progress, pairs, partial(computed, first, last))
+            file.write(probabilities)
+            entropies[pairs] = entropy(normalised(probabilities))
             if progress:
-                progress(part.stop, len(rows))
-        out.flush()
-        del out
+                progress(pairs.stop, len(rows))
     for name, values in (("rows", rows), ("columns", columns), ("entropies", entropies)):
         with atomic(folder / f"{name}.npy") as temporary, open(temporary, "wb") as file:
             np.save(file, values)
     write_json({"sha256": {part: sha256(folder / f"{part}.npy") for part in PARTS}}, folder / "conditionals.json")
+
+
+def _kept(path, made_of, progress, pairs, compute):
+    """The probabilities of `pairs` that were kept at `path`; or computed, and kept there if that takes long."""
+    if found := saved.load(path, made_of):
+        if progress:
+            progress.start += pairs.stop - pairs.start
+        return found.tensors["probabilities"].numpy()
+    began = time.monotonic()
+    probabilities = np.ascontiguousarray(compute(pairs), np.float32)
+    if time.monotonic() - began >= LONG:
+        import torch
+
+        saved.attempt(path, {"probabilities": torch.from_numpy(probabilities)}, made_of, before=False)
+    return probabilities
+
+
+def _bounds(lengths, symbols: int) -> list[int]:
+    """Numbers 0 = c0 < c1 < ... = n that cut sequences, sorted by length, into those that are computed together."""
+    bounds = [0]
+    while (first := bounds[-1]) < len(lengths):
+        most = max(1, CHUNK // (int(lengths[first]) * symbols))
+        longest = lengths[first : first + most].astype(np.int64)  # of each that could be the last
+        count = np.arange(1, len(longest) + 1)
+        fits = (count * longest * symbols <= CHUNK) & (count * longest**3 <= CUBES)
+        bounds.append(first + max(1, int(fits.sum())))  # none fits after one that does not
+    return bounds

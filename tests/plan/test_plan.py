@@ -221,6 +221,31 @@ def test_sentences_of_a_causal_model_cost_its_passes(causal, sizes):
     assert cost.seconds == pytest.approx(45 + calls + flops / (67e12 * 0.6) + 1000 * 14 / assumed["tokens_per_second"])
 
 
+@pytest.mark.parametrize(("positions", "pairs"), [("one", 30), ("all", 30 * 12)])
+def test_exact_conditionals_under_a_causal_model_cost_a_pass_for_each_word_that_might_stand_there(positions, pairs):
+    """Of 30 test sentences of 12 words, 50 words: from the one that is asked about to the end."""
+    drawn = {"kind": "causal", "causal": "nobody/nothing", "vocabulary": 50, "sequences": 1000, "valid": 20, "test": 30,
+             "length": 12}  # fmt: skip
+    raw = RAW | {
+        "corpora": {"drawn": drawn},
+        "tokenizers": {"words": {"kind": "symbols", "corpus": "drawn", "max_length": 32}},
+        "models": {"m": RAW["models"]["first"] | {"corpus": "drawn", "tokenizer": "words"}},
+        "probes": {"loss": {"kind": "loss", "sequences": 500, "masks": "one", "positions": positions}},
+        "studies": {"a": {"panels": {"x": ["m"]}, "probes": {"loss": "all"}}},
+    }
+    config, assumed = load(raw), read_assumptions()
+    encoder = config.encoders["e"].model_copy(update={"layers": 12, "hidden": 768, "heads": 12})
+    tail = sum(forward_flops(encoder, 50, 1, n, n) for n in range(1, 13)) / 12
+    flops = pairs * (50 * tail + forward_flops(encoder, 50, 1, 12, 1))
+    costs = {device: make_plan(config, device).costs["conditionals", "drawn", "words", "500", positions]
+             for device in ("h100", "cpu")}  # fmt: skip
+    for cost in costs.values():
+        assert cost.flops == pytest.approx(flops) and cost.stored == 4 * pairs * 50
+    told = 360 / assumed["read_by_law_per_second"] + pairs / assumed["conditionals_per_second"]
+    assert costs["h100"].gpus == 1 and costs["h100"].seconds == pytest.approx(45 + flops / (67e12 * 0.6) + told)
+    assert costs["cpu"].gpus == 0 and costs["cpu"].seconds > flops / 4e11
+
+
 def test_a_grid_is_searched_whole():
     seconds, flops = {}, {}
     for name, keys in (("8", {"batch_size": 8}), ("16", {"batch_size": 16}),

@@ -23,7 +23,7 @@ PROBE = LossProbe(kind="loss", masks="one", batch_size=16)
 def exact(table, tmp_path_factory):
     root = tmp_path_factory.mktemp("conditionals")
     for positions in ("all", "one"):
-        write_conditionals(table.tokens, root / positions, 120, positions, 1)
+        write_conditionals(table.tokens, root / positions, 120, positions, 1, root)
     return root
 
 

@@ -227,7 +227,7 @@ def symbolic(table):
 
 
 def test_the_gap_of_words_is_the_divergence_of_their_distribution(table, symbolic, tmp_path):
-    write_conditionals(table.tokens, tmp_path / "all", 120, "all", 1)
+    write_conditionals(table.tokens, tmp_path / "all", 120, "all", 1, tmp_path)
     stored, words = Conditionals(tmp_path / "all"), load_words(symbolic["one-hot"])
     divergences = {}
     for pair in range(len(stored)):

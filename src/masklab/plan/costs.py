@@ -25,6 +25,7 @@ from masklab.models.stacked import in_fp32_alone
 from masklab.phrases import LEVELS, WORD
 from masklab.plan.sizes import Sizes, count_of
 from masklab.sparse.looked import ITERATIONS, SIZES, TOKENS
+from masklab.symbols import FIRST
 from masklab.training.side_by_side import stacks
 
 FLOAT = 4  # bytes of a stored weight
@@ -186,7 +187,21 @@ class Costs:
         return self._read(sum(self.sizes.rows(task)) * self.assumed["task_tokens"])
 
     def _conditionals(self, corpus, tokenizer, sequences, positions):
-        return Cost(self.assumed["start_seconds"] + self.assumed["conditionals_seconds"])
+        """A pass over each test sequence; under a causal model one for each word that might stand there, to the end."""
+        entry, words = self.config.corpora[corpus], max(1, round(self.sizes.length(corpus, tokenizer)) - SIDES)
+        asked = min(int(sequences), count_of(entry, "test") or math.inf)
+        pairs, symbols = asked * (words if positions == "all" else 1), self.sizes.vocabulary(tokenizer) - FIRST
+        stored = FLOAT * pairs * symbols
+        seconds = (
+            asked * words / self.assumed["read_by_law_per_second"] + pairs / self.assumed["conditionals_per_second"]
+        )
+        if entry.kind != "causal":
+            return Cost(self.assumed["start_seconds"] + seconds / self.threads, stored=stored)
+        encoder, _ = self.causal(corpus)
+        rest = sum(forward_flops(encoder, symbols, 1, n, n) for n in range(1, words + 1)) / words
+        flops = pairs * (symbols * rest + forward_flops(encoder, symbols, 1, words, 1))
+        seconds += self.device.seconds(flops, 0, encoder.hidden, what="forward")
+        return Cost(self.start + seconds, int(self.device.is_gpu), flops, stored=stored)
 
     def _embeddings(self, embeddings):
         entry = self.config.embeddings[embeddings]

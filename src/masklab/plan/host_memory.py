@@ -41,10 +41,13 @@ class Memory:
         text, entry = self._tokens(corpus, self.costs.tokenizer_of(corpus)), self.config.corpora[corpus]
         if entry.kind != "causal":
             return text
-        encoder, vocab = self.costs.causal(corpus)
-        weights = FLOAT * (vocab * encoder.hidden + 12 * encoder.layers * encoder.hidden**2)
+        encoder, _ = self.costs.causal(corpus)
         keys = 2 * FLOAT * entry.batch_size * entry.length * encoder.layers * encoder.hidden  # of words already drawn
-        return text + 2 * weights + (CONTEXT if self.on_gpu else keys)
+        return text + 2 * self._causal_weights(corpus) + (CONTEXT if self.on_gpu else keys)
+
+    def _causal_weights(self, corpus):
+        encoder, vocab = self.costs.causal(corpus)
+        return FLOAT * (vocab * encoder.hidden + 12 * encoder.layers * encoder.hidden**2)
 
     def _tokenizer(self, tokenizer):
         entry = self.config.tokenizers[tokenizer]
@@ -59,7 +62,10 @@ class Memory:
         return WEIGHTS * table + FLOAT * self.costs.tokens_of(entry.corpus, entry.tokenizer)
 
     def _conditionals(self, corpus, tokenizer, sequences, positions):
-        return EXACT
+        entry = self.config.corpora[corpus]
+        if entry.kind != "causal":
+            return EXACT
+        return EXACT + 2 * self._causal_weights(corpus) + (CONTEXT if self.on_gpu else 0)
 
     # --- what computes ------------------------------------------------------------------
 
