@@ -11,7 +11,6 @@ import pytest
 
 from masklab.conditionals import (
     CHUNK,
-    CUBES,
     PARTS,
     Conditionals,
     _bounds,
@@ -149,8 +148,8 @@ def test_what_was_computed_before_a_kill_is_not_computed_again(tokens, tmp_path,
     monkeypatch.setattr(MarkovLaw, "conditionals", counted)
     progress = Seen()
     write_conditionals(folder, tmp_path / "again", 15, "all", 1, tmp_path, progress)
-    assert 0 < sum(asked) < 15 and progress.start == (15 - sum(asked)) * LENGTH
-    assert progress.seen[-1] == 15 * LENGTH
+    assert 0 < sum(asked) < 15 and progress.start == pytest.approx((15 - sum(asked)) * LENGTH)
+    assert progress.seen[-1] == pytest.approx(15 * LENGTH)
     assert "going" not in caplog.text and caplog.text.count("not a whole state") == 1
     for part in PARTS:
         assert (tmp_path / "again" / f"{part}.npy").read_bytes() == (tmp_path / "whole" / f"{part}.npy").read_bytes()
@@ -169,15 +168,16 @@ class Seen:
         self.seen.append(done)
 
 
-def test_long_sentences_are_few_to_a_part():
-    """And parts of equal lengths hold what the memory allows."""
-    assert _bounds(np.full(100, 10), 1 << 18) == [0, *range(3, 100, 3), 100]  # 2 ** 23 / (10 x 2 ** 18) = 3.2
+def test_what_takes_long_is_cut_into_parts():
+    """And what takes none is cut by the memory alone."""
+    none = np.zeros(100)
+    assert _bounds(np.full(100, 10), none, 1 << 18) == [0, *range(3, 100, 3), 100]  # 2 ** 23 / (10 x 2 ** 18) = 3.2
     lengths = np.sort(np.r_[np.full(5000, 10), np.full(40, 200), 2000])
-    bounds = _bounds(lengths, 10)
+    work = Law.work(None, lengths - 2, None)
+    bounds = _bounds(lengths, work, 10)
     sizes = np.diff(bounds)
     assert bounds[0] == 0 and bounds[-1] == len(lengths) and (sizes > 0).all()
     for first, last in pairwise(bounds):
-        longest = int(lengths[last - 1])
-        assert last - first == 1 or (last - first) * longest**3 <= CUBES
-        assert (last - first) * longest * 10 <= CHUNK
-    assert sizes[-1] == 1 and sizes.max() == 5000
+        assert last - first == 1 or work[first:last].sum() <= 1
+        assert (last - first) * lengths[last - 1] * 10 <= CHUNK
+    assert sizes[-1] == 1 and sizes[0] == 5000

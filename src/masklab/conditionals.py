@@ -23,7 +23,6 @@ from masklab.symbols import FIRST
 from masklab.tokens import TokenStore
 
 CHUNK = 1 << 23  # probabilities computed together, in numbers
-CUBES = 1 << 27  # and cubes of their sentences' lengths, which the sums of a recursive grammar take the time of
 LONG = 1.0  # seconds that a part takes which a killed job must not compute again
 SPLIT = "test"
 PARTS = ("rows", "columns", "entropies", "probabilities")
@@ -108,57 +107,62 @@ def write_conditionals(
         )
     rows, columns = chosen(store, sequences, positions, generator(seed, "conditionals", positions))
     begins = np.append(np.flatnonzero(np.diff(rows, prepend=-1)), len(rows))  # of each sequence's pairs, and the end
+    lengths, asked = store.lengths[rows[begins[:-1]]].astype(np.int64), np.diff(begins)
+    work = law.work(lengths - 2, asked) if hasattr(law, "work") else 1e-12 * asked
+    shares = np.append(0.0, np.cumsum(work))
+    shares /= shares[-1] or 1.0
     entropies, among, state = np.empty(len(rows)), shared(law, threads), Path(state_folder)
     made_of = {"tokens": fingerprint(meta), "sequences": sequences, "positions": positions, "seed": seed}
 
     def computed(first, last, pairs):
-        ids, lengths = (t.numpy() for t in store.batch(rows[begins[first:last]]))
+        ids, counts = (t.numpy() for t in store.batch(rows[begins[first:last]]))
         symbols = np.maximum(ids[:, 1:-1] - FIRST, 0)  # padding and [SEP] read as symbol 0
-        at = np.repeat(np.arange(last - first), np.diff(begins[first : last + 1]))
+        at = np.repeat(np.arange(last - first), asked[first:last])
         if hasattr(law, "conditionals_at"):  # those of all words would cost many times that of one
-            return law.conditionals_at(symbols, lengths - 2, at, columns[pairs] - 1, **among)
-        return law.conditionals(symbols, lengths - 2, **among)[at, columns[pairs] - 1]
+            return law.conditionals_at(symbols, counts - 2, at, columns[pairs] - 1, **among)
+        return law.conditionals(symbols, counts - 2, **among)[at, columns[pairs] - 1]
 
     # Written, not mapped: on a disk that fills a memory map ends the process by a signal, without a word.
     with atomic(folder / "probabilities.npy") as temporary, open(temporary, "wb") as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": (len(rows), law.symbols)}
         np.lib.format.write_array_header_1_0(file, header)
-        for first, last in pairwise(_bounds(store.lengths[rows[begins[:-1]]], law.symbols)):
+        for first, last in pairwise(_bounds(lengths, work, law.symbols)):
             pairs = slice(int(begins[first]), int(begins[last]))
-            kept = state / f"{first}.safetensors"
-            probabilities = _kept(kept, made_of, progress, pairs, partial(computed, first, last))
+            kept = state / f"{first}-{last}.safetensors"
+            probabilities, was_kept = _kept(kept, made_of, partial(computed, first, last, pairs))
             file.write(probabilities)
             entropies[pairs] = entropy(normalised(probabilities))
             if progress:
-                progress(pairs.stop, len(rows))
+                progress.start += was_kept * len(rows) * (shares[last] - shares[first])
+                progress(len(rows) * shares[last], len(rows))
     for name, values in (("rows", rows), ("columns", columns), ("entropies", entropies)):
         with atomic(folder / f"{name}.npy") as temporary, open(temporary, "wb") as file:
             np.save(file, values)
     write_json({"sha256": {part: sha256(folder / f"{part}.npy") for part in PARTS}}, folder / "conditionals.json")
 
 
-def _kept(path, made_of, progress, pairs, compute):
-    """The probabilities of `pairs` that were kept at `path`; or computed, and kept there if that takes long."""
+def _kept(path, made_of, compute):
+    """Probabilities, and whether they had been kept at `path`; else computed, and kept there if that takes long."""
     if found := saved.load(path, made_of):
-        if progress:
-            progress.start += pairs.stop - pairs.start
-        return found.tensors["probabilities"].numpy()
+        return found.tensors["probabilities"].numpy(), True
     began = time.monotonic()
-    probabilities = np.ascontiguousarray(compute(pairs), np.float32)
+    probabilities = np.ascontiguousarray(compute(), np.float32)
     if time.monotonic() - began >= LONG:
         import torch
 
         saved.attempt(path, {"probabilities": torch.from_numpy(probabilities)}, made_of, before=False)
-    return probabilities
+    return probabilities, False
 
 
-def _bounds(lengths, symbols: int) -> list[int]:
-    """Numbers 0 = c0 < c1 < ... = n that cut sequences, sorted by length, into those that are computed together."""
+def _bounds(lengths, work, symbols: int) -> list[int]:
+    """Numbers 0 = c0 < c1 < ... = n that cut sequences, sorted by length, into parts that are computed together.
+
+    work: of each, in parts; a part holds no more of it than one, and no more than `CHUNK` probabilities.
+    """
     bounds = [0]
     while (first := bounds[-1]) < len(lengths):
-        most = max(1, CHUNK // (int(lengths[first]) * symbols))
-        longest = lengths[first : first + most].astype(np.int64)  # of each that could be the last
-        count = np.arange(1, len(longest) + 1)
-        fits = (count * longest * symbols <= CHUNK) & (count * longest**3 <= CUBES)
+        window = slice(first, first + max(1, CHUNK // (int(lengths[first]) * symbols)))
+        count = np.arange(1, len(lengths[window]) + 1)
+        fits = (count * lengths[window] * symbols <= CHUNK) & (np.cumsum(work[window]) <= 1)
         bounds.append(first + max(1, int(fits.sum())))  # none fits after one that does not
     return bounds

@@ -4,6 +4,8 @@ A law has `symbols`, the number V of symbols, and gives the distribution of hidd
 symbols given the others through a noisy channel (markov), or `conditionals(sequences [N, T], lengths [N])`, [N, T, V],
 of each symbol given all the others; where all words of a sentence are costly also
 `conditionals_at(sequences, lengths, rows [M], columns [M])`, [M, V], of some. Some take `threads`, too (`shared`).
+Where sentences may take seconds, `work(lengths [N], asked [N])`, [N], says how much of some seconds each takes in which
+`asked` words are asked about.
 """
 
 from importlib import import_module

@@ -16,6 +16,7 @@ from masklab.errors import MaskLabError
 TOGETHER = 32  # sentences whose beginnings are read together
 MEMORY = {"cpu": 1 << 26, "cuda": 1 << 33}  # bytes of caches and logits of the candidates that run together
 SHARE = 4  # of a GPU: not more than one in so many of its bytes
+FLOPS = {"cpu": 5e11, "cuda": 2e14}  # of some seconds
 
 
 class Law:
@@ -23,6 +24,11 @@ class Law:
 
     def __init__(self, restricted: Restricted):
         self.restricted, self.rules, self.symbols = restricted, restricted.rules, restricted.rules.words
+
+    def work(self, lengths, asked) -> np.ndarray:
+        """How much of some seconds the passes of sentences take, see `masklab.corpora.laws`."""
+        weights = sum(weight.numel() for weight in self.restricted.model.parameters())
+        return lengths / 2 * asked * self.symbols * 2 * weights / FLOPS[self.restricted.device.type]
 
     def conditionals(self, sequences, lengths=None) -> np.ndarray:
         """Pr(x_t = v | x_-t, length), [N, T, V] float64; zeros past a row's length.

@@ -18,6 +18,7 @@ from masklab.errors import MaskLabError
 from masklab.intervals import mean_and_error
 
 PART = 64 * LANES  # sentences of one length that a thread takes at a time, at most
+CUBES = 1 << 27  # cubes of lengths of which the sums of a recursive grammar take seconds
 
 
 class Law:
@@ -37,6 +38,10 @@ class Law:
         if key not in self._plans:
             self._plans[key] = make_plan(self.tables, *key)
         return self._plans[key]
+
+    def work(self, lengths, asked) -> np.ndarray:
+        """How much of some seconds the sums of sentences take, see `masklab.corpora.laws`."""
+        return lengths**3 / CUBES
 
     def conditionals(self, sequences, lengths, threads: int = 1, out=None) -> np.ndarray:
         """Pr(x_t = v | x_-t, length), [N, T, V] float64, 0 past a row's length.
