@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "workflow"))
@@ -20,10 +21,12 @@ import watch  # noqa: E402
 from masklab.config import read  # noqa: E402
 from masklab.errors import MaskLabError  # noqa: E402
 from masklab.jobs import queued, underway  # noqa: E402
+from masklab.plan import make_plan  # noqa: E402
 from masklab.plan.graph import checkout_paths  # noqa: E402
 
 SINFO = "#!/bin/sh\necho 'cpu|3000+|2:00:00'\necho 'cpu|2500|2:00:00'\necho 'gpu|9000|1-00:00:00'\n"
 SITE = {"slurm_partition": "cpu", "gpu_partition": "gpu"}
+MODEL = {"recipe": "strict-mlm", "replicate": "1"}
 
 
 def wildcards(**names):
@@ -61,10 +64,10 @@ def test_what_computes_on_no_gpu_goes_to_the_partition_of_cpus(site):
 
 
 def test_no_request_is_above_what_the_partition_has(site):
-    asks = of("cpu").asks("pretrain")
-    assert [asks["runtime"](None, attempt) for attempt in (1, 2)] == [120, 120]
-    assert [of().asks("pretrain")["runtime"](None, attempt) for attempt in (1, 2)] == [1440, 1440]
-    assert of().asks("corpus")["runtime"](None, 1) == 60
+    asks, model, corpus = of("cpu").asks("pretrain"), wildcards(**MODEL), wildcards(corpus="ib-pcfg")
+    assert [asks["runtime"](model, attempt) for attempt in (1, 2)] == [120, 120]
+    assert [of().asks("pretrain")["runtime"](model, attempt) for attempt in (1, 2)] == [1440, 1440]
+    assert of().asks("corpus")["runtime"](corpus, 1) == 60
     exact = wildcards(corpus="ib-pcfg", tokenizer="ib-pcfg", sequences="500", positions="one")
     assert of().asks("conditionals")["mem_mb"](exact, 1) == 3000
     assert of(node_mem_mb="2200").asks("conditionals")["mem_mb"](exact, 1) == 2200
@@ -84,7 +87,7 @@ def test_of_several_partitions_that_slurm_may_choose_from_the_least_counts(site,
     monkeypatch.setitem(SITE, "slurm_partition", "cpu,gpu")
     requests = of("cpu")
     assert requests.asks("pretrain")["slurm_partition"] == "cpu,gpu"
-    assert requests.asks("pretrain")["runtime"](None, 1) == 120 and requests.node("cpu,gpu") == 3000
+    assert requests.asks("pretrain")["runtime"](wildcards(**MODEL), 1) == 120 and requests.node("cpu,gpu") == 3000
     requests.warn()
     assert capsys.readouterr().err == ""
     of("cpu", slurm_partition="gpu,fast").warn()
@@ -113,9 +116,29 @@ def test_conditionals_under_a_causal_model_ask_for_what_computes(site):
     assert needed["ib-causal"] > needed["ib-pcfg/r1"]
 
 
+def test_a_job_that_is_planned_to_take_long_asks_for_its_time(site):
+    """Of the paper's sizes: what begins anew in each attempt, what is resumed, and what its kind of job is given."""
+    (site / "commands" / "sinfo").write_text("#!/bin/sh\necho 'cpu|3000|infinite'\necho 'gpu|9000|infinite'\n")
+    paths = checkout_paths(read(ROOT / "presets" / "paper.yaml"))
+    requests, plan = cluster.Cluster(paths, SITE), make_plan(paths.config, "h100")
+    squad = {"probe": "mae-squad-large++", "recipe": "mae-large++", "replicate": "1", "unit": "mae-squad"}
+    minutes = {}
+    for rule, names in (("tokenizer", {"tokenizer": "strict"}), ("probe", squad), ("pretrain", MODEL)):
+        asked = requests.asks(rule)["runtime"]
+        planned = plan.costs[rule, *names.values()].seconds / 60
+        minutes[rule] = planned, [asked(wildcards(**names), attempt) for attempt in range(1, cluster.ATTEMPTS + 1)]
+    planned, asked = minutes["tokenizer"]
+    assert planned > 60 and asked == [math.ceil(2 * attempt * planned) for attempt in range(1, 7)]
+    planned, asked = minutes["probe"]
+    assert planned > 6 * 480 and 2 * planned <= sum(asked) < 2 * planned + 6
+    planned, asked = minutes["pretrain"]
+    assert planned < 1440 and asked == [1440] + [2880] * 5
+    assert yaml.safe_load((ROOT / "slurm" / "profile.yaml").read_text())["retries"] + 1 == cluster.ATTEMPTS
+
+
 def test_only_an_attempt_that_ran_out_of_memory_makes_the_next_ask_for_more(site):
     asked = of().asks("pretrain")["mem_mb"]
-    names = {"recipe": "strict-mlm", "replicate": "1"}
+    names = MODEL
     first = asked(wildcards(**names), 1)
     job = underway.Underway("pretrain", names, "results/logs/models/strict-mlm/r1.log")
     job.said["slurm_job"] = "7"

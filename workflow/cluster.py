@@ -4,6 +4,7 @@ Names of partitions, an account and the like stand in slurm/profile.yaml. Only t
 """
 
 import functools
+import math
 import subprocess
 import sys
 
@@ -13,6 +14,10 @@ from masklab.jobs import queued, underway
 MINUTES = {"pretrain": 1440, "causal_model": 1440, "causal_corpus": 1440, "causal_conditionals": 1440, "codes": 480,
            "masked_codes": 480, "dictionary": 240, "probe": 240}  # others: 60  # fmt: skip
 COMPUTE = tuple(MINUTES)  # jobs that ask for a GPU, where the config wants one: by rule, or as a `sort_of_...` says
+ATTEMPTS = 6  # of a job, by `retries` of slurm/profile.yaml
+SLOWER = 2  # times the planned time that a job may take
+RESUMED = ("pretrain", "causal_model", "conditionals", "codes", "masked_codes", "dictionary", "embeddings", "tokens")
+RESUMED_PROBES = ("finetune", "replaced", "paraphrased", "linear_probe")  # others go on from one checkpoint to the next
 SITE = ("slurm_partition", "gpu_partition", "node_mem_mb")  # of the default resources of slurm/profile.yaml
 STEP = 500  # MB that requests are rounded up to
 LEAST = 2000  # MB
@@ -115,14 +120,34 @@ class Cluster:
         return self.site["gpu_partition"] if on_gpu else self.site.get("slurm_partition")
 
     def runtime(self, rule: str, sort=None):
-        """Minutes, as a function of the attempt: another attempt gets more, up to the limit of the partition."""
+        """Minutes, as a function of a job's wildcards and its attempt.
+
+        What its kind of job is given, more with another attempt; or more, if it is planned to take longer: an attempt
+        of what begins anew gets twice that time, all of what is resumed get it together. Never above the partition's
+        limit.
+        """
 
         def asked(wildcards, attempt):
-            name = sort(wildcards) if sort else rule
-            _, limit = most(self.partition(name))
-            return int(min(MINUTES.get(name, 60) * attempt, 2 * MINUTES.get(name, 720), limit))
+            name, names = sort(wildcards) if sort else rule, dict(wildcards.items())
+            usual = min(MINUTES.get(name, 60) * attempt, 2 * MINUTES.get(name, 720))
+            whole = SLOWER * self._planned(rule, *names.items())
+            wanted = whole / ATTEMPTS if self._is_resumed(rule, names) else whole * attempt
+            return int(min(max(usual, math.ceil(wanted)), most(self.partition(name))[1]))
 
         return asked
+
+    def _is_resumed(self, rule, names) -> bool:
+        """Whether another attempt goes on where the one before was stopped."""
+        if rule == "corpus":
+            return self.paths.is_long(names["corpus"])
+        return rule in RESUMED or (rule == "probe" and self.config.probes[names["probe"]].kind in RESUMED_PROBES)
+
+    @functools.cache  # noqa: B019 - as long as the workflow lives
+    def _planned(self, rule, *names) -> float:
+        """Minutes of a job."""
+        from masklab.plan.graph import Job
+
+        return self._estimate().costs.of(Job(rule, dict(names))).seconds / 60
 
     def memory(self, rule: str, sort=None):
         """MB, as a function of a job's wildcards and its attempt.
@@ -145,7 +170,7 @@ class Cluster:
             return int(self.site["node_mem_mb"])
         return most(partition)[0]
 
-    @functools.cache  # noqa: B019 - as long as the workflow lives
+    @functools.cache  # noqa: B019
     def _needed(self, rule, *names):
         from masklab.plan.graph import Job
 
