@@ -170,7 +170,7 @@ class Costs:
 
     def _tokenizer(self, tokenizer):
         entry = self.config.tokenizers[tokenizer]
-        if entry.kind == "folder":  # read and numbered anew
+        if entry.kind in ("folder", "symbols"):  # read and numbered anew, or named
             return Cost(self.assumed["start_seconds"])
         tokens = self.tokens_of(entry.corpus, tokenizer)
         if (sample := getattr(entry, "sample", None)) is not None:
