@@ -53,6 +53,11 @@ ENTRIES = {
 NAMED = {"tokenizers": "strict", "encoders": "tiny", "models": "strict-mlm", "tasks": "blimp", "probes": "finetune"}
 
 
+def counted(number: int, noun: str) -> str:
+    """ "1 item", "2 items"."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def cut(names, most: int = MOST) -> str:
     """Names in a row, those after the first few counted."""
     names = [str(name) for name in names]
