@@ -9,8 +9,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from masklab.config import hints, kinds
 from masklab.config.annotations import allowed, annotation_at, bare, number, parts
-from masklab.config.hints import counted, cut, unknown
-from masklab.config.inherit import meant
+from masklab.config.hints import counted, unknown
+from masklab.config.inherit import cut, meant
 from masklab.config.located import has, place_of, spelt
 from masklab.config.schema import SECTIONS, Entity
 from masklab.errors import MaskLabError, in_one_line
