@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 
-from masklab.errors import MaskLabError
 from masklab.jobs.midway import Midway
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.initial import initial
@@ -42,8 +41,6 @@ def classifiers(context, name, facts, splits, seed, tell):
 
     Each is valid until the next is asked for. tell: called with the share of all updates that are made, 0 to 1.
     """
-    if facts["kind"] != "labels":
-        raise MaskLabError(f"probes.{context.name}.tasks: {name!r} holds {facts['kind']}; features need labels")
     sizes, done = sorted(context.training_sizes(name), reverse=True), 0
     for size in sizes:
         model = load_checkpoint(context.checkpoint, context.device)
