@@ -58,7 +58,7 @@ def work():
     write_json({"kind": "labels"}, "results/tasks/t/task.json")
 
 
-def test_a_job_leaves_record_and_entry(job, tmp_path):
+def test_a_job_leaves_record_and_entry(job):
     with job():
         work()
     assert read_json("results/made/tasks/t.json")["finished"]

@@ -118,7 +118,7 @@ def test_hidden_gpus_are_seen_by_nobody(machine):
     assert gpus.visible() == [] and os.environ[gpus.VISIBLE] == "" and not gpus._held
 
 
-def test_a_machine_without_gpus(machine, tmp_path):
+def test_a_machine_without_gpus(machine):
     machine.setenv("PATH", "/nowhere")
     began = time.monotonic()
     gpus.take()

@@ -133,7 +133,7 @@ def test_torch_without_a_compiler_names_the_key():
     assert lacking(InductorError(AssertionError("a bug of torch"), None), "pretrain", recipe="m") is None
 
 
-def test_other_errors_are_bugs(tmp_path):
+def test_other_errors_are_bugs():
     for error in (ValueError("a"), RuntimeError("shape"), FileNotFoundError(2, "gone", "a"), KeyError("disk")):
         assert lacking(error) is None
     said = lacking(PermissionError(errno.EACCES, "Permission denied", "results/a"))
@@ -168,7 +168,7 @@ def test_the_command_line_says_it_too(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space")
-def test_training_beyond_the_memory(tmp_path):
+def test_training_beyond_the_memory():
     command = """
 import resource, sys, torch
 from masklab.jobs.lacking import lacking

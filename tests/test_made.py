@@ -69,7 +69,7 @@ def test_a_job_that_is_started_again_after_its_end_leaves_its_record(tmp_path, m
     assert read_json("results/made/models/m/r1.json")["taken_from"] == "store/2"
 
 
-def test_an_input_is_known_as_snakemake_knows_it(tmp_path, monkeypatch):
+def test_an_input_is_known_as_snakemake_knows_it(tmp_path):
     small, large = tmp_path / "small", tmp_path / "large"
     small.write_text("a")
     large.write_bytes(bytes(1_000_000))

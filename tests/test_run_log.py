@@ -202,7 +202,7 @@ class Full(io.StringIO):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_log_that_cannot_be_written_for_a_while_goes_on(terminal, begun, tmp_path, monkeypatch):
+def test_a_log_that_cannot_be_written_for_a_while_goes_on(terminal, begun, monkeypatch):
     """What the run leaves for `masklab status` does too."""
     monkeypatch.setattr(run_log, "EVERY", 0.5)
     run, stream = begun[0], Full()
@@ -493,7 +493,7 @@ def test_nobody_waits_until_the_plan_is_begun(tmp_path, monkeypatch):
     answer.close()
 
 
-def test_another_process_plans_the_jobs(tmp_path):
+def test_another_process_plans_the_jobs():
     from masklab.config import plain, read
 
     config = plain(read("config.yaml").raw)

@@ -236,7 +236,7 @@ def test_intervals_of_what_is_mediated_cover(slope, apart):
     assert 0.91 < hits / 2000 < 0.99, hits
 
 
-def test_the_least_is_that_whose_interval_ends_lowest(found):
+def test_the_least_is_that_whose_interval_ends_lowest():
     """A part of a lower mean and hardly any spread stands above one that spreads far."""
     parts = [Values((1, 2, 3), np.array(values)[:, None, None]) for values in ([0.2, 0.21, 0.22], [0.0, 0.3, 0.6])]
     assert _FORMS[Least](None, parts)[:, 0].tolist() == [0.0, 0.3, 0.6]

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from masklab.config import law_entry, load, overlay, resolved
+from masklab.config import load, overlay, resolved
+from masklab.config.references import law_entry
 from masklab.config.sources import missing, source_files
 from masklab.errors import MaskLabError
 

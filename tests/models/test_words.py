@@ -46,7 +46,7 @@ def test_the_folder_holds_numbers_and_is_read_again(tmp_path):
 
 
 @pytest.mark.parametrize("order", [True, False])
-def test_a_run_leaves_what_any_run_leaves(table, tmp_path, order):
+def test_a_run_leaves_what_any_run_leaves(table, order):
     run = tablelaw.run_of(table.root, f"words-{order}", Encoder(kind="words", order=order, max_positions=8), steps=0)
     launch(run)
     step = run.output / "step-0"

@@ -422,7 +422,7 @@ def test_a_plan_of_one_figure():
         make_plan(config, "cpu", ["b_bar"])
 
 
-def test_the_table_and_what_was_used(tmp_path):
+def test_the_table_and_what_was_used():
     config = load(RAW)
     plan = make_plan(config, "cpu")
     lines = table(plan, at_once=2).splitlines()

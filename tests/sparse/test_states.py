@@ -127,7 +127,7 @@ def count_encodes(model, action):
     return len(calls)
 
 
-def test_learned_on_hidden_states_as_good_as_spams(model, store, truth):
+def test_learned_on_hidden_states_as_good_as_spams(truth):
     pytest.importorskip("spams")  # some machines have no build of it
     train, test = truth[:600], truth[600:]
     values = []

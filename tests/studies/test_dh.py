@@ -291,7 +291,7 @@ def test_captions_of_section_6_say_what_is_compared(config):
     assert "n: features, of the replicate that has the fewest" in said
 
 
-def test_what_a_figure_lacks_is_said(config):
+def test_what_a_figure_lacks_is_said():
     fewer = {"panels": {"single": {"w/ DH": "dh-single-with"}}, "probes": {"dh-single": ["dh-single-with"]}}
     small = config_of()
     study = small.studies["dh"].model_copy(update=fewer)
@@ -315,7 +315,7 @@ def test_probes_of_all_checkpoints_count_as_those_of_the_last_do(config):
     assert set(data["step"]) == set(other.models["dh-single-with"].checkpoints) and set(data["train_size"]) == {50}
 
 
-def test_what_the_paper_does_not_draw(config, results, tmp_path):
+def test_what_the_paper_does_not_draw(config, results):
     """Doses by their share, checkpoints by their gap: what is drawn is what was measured."""
     figure, data = shown(config, results, "figures", "figure_dose")
     assert set(data["mixed"].dropna()) == {0, 0.25, 0.5, 0.75, 1} and set(data["share"]) == {NONE, HALF}

@@ -136,7 +136,7 @@ def test_roles_come_from_facts(config):
     ]  # fmt: skip
 
 
-def test_tasks_are_told_apart_and_titled_by_facts(results):
+def test_tasks_are_told_apart_and_titled_by_facts():
     """Spans and positions swapped: the same figures show other tasks, and say which."""
     change = {"ib-pcfg-a": {"span": 1}, "ib-pcfg-c": {"span": 7}, "ib-hmm-3": {"position": 8}}
     config = config_of({"tasks": change})

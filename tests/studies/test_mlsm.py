@@ -384,7 +384,7 @@ def test_without_a_collapse_nothing_is_part_of_it(config):
     assert why.startswith("what it presupposes was not shown to be above 0: MLM - MLSM")
 
 
-def test_of_two_checkpoints_most_early_is_earlier(config, exact):
+def test_of_two_checkpoints_most_early_is_earlier():
     two = {"checkpoints": [80, 400]}
     fewer = config_of({"models": {name: two for name in ("strict-small-mlm", "strict-small-mlsm+mlm")}})
     found = claims(fewer, synthetic.results(fewer, "mlsm", world, noise=0))
@@ -532,11 +532,12 @@ def test_two_panels_on_one_corpus_are_no_smaller_and_larger_one(config):
     assert "joint-over-mlsm" in names and not any("small" in name or "limited" in name for name in names)
 
 
+def claimed(one):
+    return {claim.name for claim in claims_of("mlsm", one.studies["mlsm"], View.of(one, "mlsm"))}
+
+
 def test_of_two_recipes_of_one_objective_nobody_says_which_is_meant(config):
     """With a second MLM the larger corpus's panel would be passed over, and its claims be about the smaller corpus."""
-
-    def claimed(one):
-        return {claim.name for claim in claims_of("mlsm", one.studies["mlsm"], View.of(one, "mlsm"))}
 
     model = {"models": {"strict-mlm-longer": {"like": "strict-mlm", "steps": 800, "checkpoints": [800]}}}
     panels = {title: dict(own) for title, own in config.studies["mlsm"].panels.items()}
@@ -550,14 +551,11 @@ def test_of_two_recipes_of_one_objective_nobody_says_which_is_meant(config):
 
 
 def test_claims_that_a_second_recipe_of_one_objective_leaves_out_are_said(config):
-    def named(one):
-        return {claim.name for claim in claims_of("mlsm", one.studies["mlsm"], View.of(one, "mlsm"))}
-
     assert studies.notices(config) == []
     model = {"models": {"other-mlsm": {"like": "strict-mlsm", "steps": 800, "checkpoints": [800]}}}
     panels = {title: dict(own) for title, own in config.studies["mlsm"].panels.items()}
     twice = config_of(model, panels=panels | {"strict": panels["strict"] | {"another": "other-mlsm"}})
-    lost = named(config) - named(twice)
+    lost = claimed(config) - claimed(twice)
     assert "mlsm-lags" in lost and "glue-on-par" not in lost
     (note,) = studies.notices(twice)
     assert "studies.mlsm.panels.strict: strict-mlsm and other-mlsm have the same objective (MLSM)" in note
@@ -569,4 +567,4 @@ def test_claims_that_a_second_recipe_of_one_objective_leaves_out_are_said(config
     some = config_of(model, panels=twice.studies["mlsm"].panels, claims=["glue-on-par"])
     assert studies.notices(some) == [], "nobody asked for the others"
     aside = config_of(model, panels=panels | {"aside": {"another": "other-mlsm"}})
-    assert studies.notices(aside) == [] and named(aside) == named(config)
+    assert studies.notices(aside) == [] and claimed(aside) == claimed(config)

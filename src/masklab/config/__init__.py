@@ -21,7 +21,7 @@ from masklab.config.names import name_problem, run_problem, twins
 from masklab.config.nulls import with_nulls
 from masklab.config.places import Fault, located
 from masklab.config.problems import MISSING, Problem, got, mistaken, problems
-from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
+from masklab.config.references import checkpoints, probe_steps, resolved, split_reference, study_models
 from masklab.config.schema import SECTIONS, Config, Read, Settings, entry_class
 from masklab.config.sources import below
 from masklab.errors import MaskLabError
@@ -32,7 +32,6 @@ __all__ = [
     "Config",
     "checkpoints",
     "is_exact",
-    "law_entry",
     "layered",
     "load",
     "located",

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from masklab.config import data
+from masklab.config.hints import counted
 from masklab.config.sources import expand
 from masklab.errors import MaskLabError
 from masklab.errors import listed as names
@@ -41,7 +42,7 @@ def check_text(config, name, corpus) -> list[str]:
         budget = budget if cut or corpus.unit == "packed" else ""
         raise MaskLabError(
             f"{where}.valid: {corpus.valid} and test: {corpus.test} are held out, and the files give at most"
-            f" {_count(most)}{budget}: none is left to train on{short}"
+            f" {counted(most, 'sequence')}{budget}: none is left to train on{short}"
         )
     if most is not None and most - held_out < batch:
         raise MaskLabError(
@@ -199,7 +200,3 @@ def _check_pieces(config, name, texts, held_out) -> list[str]:
                 f" different words of {name!r} give at most {len(pieces) + SPECIALS}"
             )
     return notes
-
-
-def _count(number) -> str:
-    return f"{number} sequence{'s' * (number != 1)}"

@@ -4,10 +4,9 @@ import re
 from typing import get_args, get_origin
 
 from masklab.config import kinds
-from masklab.config.inherit import meant
+from masklab.config.inherit import cut, meant
 from masklab.config.schema import KINDED, OWN_KEYS, SECTIONS, TOKENIZERS, Config, Entity, Model, Settings, Study
 
-MOST = 12  # names of a list
 KEYS = 40  # keys of a list
 
 # Options of Snakemake that people write into a config.
@@ -53,10 +52,9 @@ ENTRIES = {
 NAMED = {"tokenizers": "strict", "encoders": "tiny", "models": "strict-mlm", "tasks": "blimp", "probes": "finetune"}
 
 
-def cut(names, most: int = MOST) -> str:
-    """Names in a row, those after the first few counted."""
-    names = [str(name) for name in names]
-    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+def counted(number: int, noun: str) -> str:
+    """ "1 item", "2 items"."""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def unknown(key, names, where: str = "") -> str:

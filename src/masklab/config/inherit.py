@@ -11,6 +11,7 @@ from masklab.config.located import Mapping, Sequence, flat, overlay, place_of, s
 from masklab.config.names import name_problem
 from masklab.config.schema import OWN_KEYS, SECTIONS, Optimiser
 
+MOST = 12  # names of a list
 # What an entry is that says no kind; entries of other sections must say one, or have none.
 DEFAULT_KINDS = {"tokenizers": "unigram", "embeddings": "cbow", "encoders": "transformer", "optimisers": "adamw"}
 
@@ -302,14 +303,18 @@ def without(entry, key) -> Mapping:
     return kept
 
 
-def listed(names, most: int = 12, what: str = "declared") -> str:
-    """Names as the end of a message. what: they are."""
+def cut(names, most: int = MOST) -> str:
+    """Names in a row, those after the first few counted."""
     names = [str(name) for name in names]
-    rest = f", ... ({len(names)} in all)" if len(names) > most else ""
-    return f"; {what}{' ' if what == 'there are' else ': '}{', '.join(names[:most]) or 'none'}{rest}"
+    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
-def choices(name, names, what: str, most: int = 12) -> str:
+def listed(names, most: int = MOST, what: str = "declared") -> str:
+    """Names as the end of a message. what: they are."""
+    return f"; {what}{' ' if what == 'there are' else ': '}{cut(names, most) or 'none'}"
+
+
+def choices(name, names, what: str, most: int = MOST) -> str:
     """What a name may have been, and which there are, as the end of a message."""
     close = meant(name, names).removeprefix("; ")
     return (f" ({close})" if close else "") + listed(names, most, what)

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from masklab.config import hints, kinds
 from masklab.config.annotations import allowed, annotation_at, bare, number, parts
-from masklab.config.hints import cut, unknown
-from masklab.config.inherit import meant
+from masklab.config.hints import counted, unknown
+from masklab.config.inherit import cut, meant
 from masklab.config.located import has, place_of, spelt
 from masklab.config.schema import SECTIONS, Entity
 from masklab.errors import MaskLabError, in_one_line
@@ -100,10 +100,10 @@ def _problem(at, fault, entity, value, path) -> Problem:
     if kind == "missing":
         return Problem(place, MISSING)
     if kind == "too_short":
-        return Problem(place, f"needs at least {_count(context['min_length'], 'item')}")
+        return Problem(place, f"needs at least {counted(context['min_length'], 'item')}")
     if kind == "too_long":
         most = context["max_length"]
-        return Problem(place, f"takes at most {_count(most, 'item')}" if most else "must stay empty")
+        return Problem(place, f"takes at most {counted(most, 'item')}" if most else "must stay empty")
     if kind == "literal_error":
         annotation = annotation_at(entity, at)
         told = isinstance(fault["input"], str) and len(fault["input"]) > 4  # gpu is no slip for cpu
@@ -237,10 +237,6 @@ def _named_by(at) -> str:
     """What the items of a list name, as far as its key tells: `a model`."""
     nouns = {"panels": "a model", "extra": "a model", "probes": "a model", "sets": "a task", "tasks": "a task"}
     return next((nouns[part] for part in at if part in nouns), "")
-
-
-def _count(number, noun) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _fields(entity, at, value) -> tuple[list[str], dict]:

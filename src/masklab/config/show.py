@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from masklab.config import DEFAULT, layers, study_models
+from masklab.config.hints import counted
 from masklab.config.inherit import hint, meant
 from masklab.config.located import place_of, shown
 from masklab.config.schema import SECTIONS
@@ -23,17 +24,13 @@ def overview(config, files=()) -> str:
         recipes = study_models(study)
         counts = [config.models[m].replicates or study.replicates or config.replicates for m in recipes] or [1]
         some = f"{min(counts)} to " * (min(counts) < max(counts))
-        parts = [f"{_count(len(recipes), 'recipe')} x {some}{_count(max(counts), 'replicate')}"]
-        parts += [_count(len(study.nulls), "null")] if study.nulls else []
-        parts += [_count(len(study.probes), "probe")]
-        parts += [_count(len(study.figures), "figure"), _count(len(study.tables), "table")]
-        parts += ["claims" if study.claims == "all" else _count(len(study.claims), "claim")] if study.claims else []
+        parts = [f"{counted(len(recipes), 'recipe')} x {some}{counted(max(counts), 'replicate')}"]
+        parts += [counted(len(study.nulls), "null")] if study.nulls else []
+        parts += [counted(len(study.probes), "probe")]
+        parts += [counted(len(study.figures), "figure"), counted(len(study.tables), "table")]
+        parts += ["claims" if study.claims == "all" else counted(len(study.claims), "claim")] if study.claims else []
         lines.append(f"study    {name:{width}}  {', '.join(parts)}")
     return "\n".join(lines)
-
-
-def _count(number, noun) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def names(config, section: str = "") -> str:

@@ -62,8 +62,8 @@ from masklab.phrases.parses import keyed, read_trees
 from masklab.phrases.queries import verbaliser_ids
 from masklab.phrases.reader import Reader
 from masklab.phrases.replacing import LEAST, Sources, features
-from masklab.probes.outcomes import of_classes, of_items, seed_kept
-from masklab.probes.replacement import classifiers, correlated, never_pretrained
+from masklab.probes.outcomes import of_classes, of_items
+from masklab.probes.replacement import classifiers, correlated, never_pretrained, of_all_seeds
 from masklab.rng import generator
 from masklab.tasks.encoding import encode_split
 from masklab.tokenizers import load_tokenizer
@@ -92,20 +92,7 @@ def measure(context) -> list[dict]:
             answers = verbaliser_ids(tokenizer, probe.verbalisers, f"probes.{context.name}.verbalisers")
         tasks[name] = folder, facts, answers, examples
     marks = [] if context.state_folder is None else [_marks(probe, parses)]
-    rows, done, total = [], 0, len(tasks) * len(probe.seeds)
-    for name, (folder, facts, answers, examples) in tasks.items():
-        for seed in probe.seeds:
-
-            def tell(share, done=done, name=name):
-                context.progress(done + share, total, name)
-
-            measure = partial(
-                _measured, context, name, folder, facts, answers, examples, seed, tokenizer, sources, tell
-            )
-            rows += seed_kept(context, name, facts, seed, measure, marks)
-            done += 1
-            context.progress(done, total, name)
-    return rows
+    return of_all_seeds(context, tasks, partial(_measured, context, tokenizer, sources), marks)
 
 
 def _marks(probe, parses) -> list:
@@ -123,7 +110,7 @@ def _files(folder) -> list[Path]:
     return sorted(file for file in Path(folder).iterdir() if file.is_file() and not file.name.startswith("."))
 
 
-def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, sources, tell):
+def _measured(context, tokenizer, sources, name, folder, facts, answers, examples, seed, tell):
     probe, device = context.probe, context.device
     model = load_checkpoint(context.checkpoint, device).eval()
     longest = min(probe.max_length, model.config.max_positions)

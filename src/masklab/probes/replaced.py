@@ -30,8 +30,8 @@ from masklab.models.checkpoint import load_checkpoint
 from masklab.phrases import COURSE, LAW, OTHERS, SYNONYMS, level, split
 from masklab.phrases.distances import mask_predictions, template_distances, total_variation
 from masklab.phrases.saliency import probabilities, replaced, saliency
-from masklab.probes.outcomes import of_classes, seed_kept
-from masklab.probes.replacement import classifiers, correlated
+from masklab.probes.outcomes import of_classes
+from masklab.probes.replacement import classifiers, correlated, of_all_seeds
 from masklab.rng import generator
 from masklab.symbols import FIRST, rows
 from masklab.tasks import UNITS
@@ -43,23 +43,11 @@ TRIES = 10_000  # draws of another stretch before giving up
 
 def measure(context) -> list[dict]:
     """Score rows and item records of one checkpoint; see the module."""
-    found, total, done = [], len(context.tasks) * len(context.probe.seeds), 0
-    law = _law(context)
-    for name in context.tasks:
-        folder, facts = context.task(name, "labels")
-        for seed in context.probe.seeds:
-
-            def tell(share, done=done, name=name):
-                context.progress(done + share, total, name)
-
-            measure = partial(_measured, context, name, folder, facts, seed, law, tell)
-            found += seed_kept(context, name, facts, seed, measure)
-            done += 1
-            context.progress(done, total, name)
-    return found
+    tasks = {name: context.task(name, "labels") for name in context.tasks}
+    return of_all_seeds(context, tasks, partial(_measured, context, _law(context)))
 
 
-def _measured(context, name, folder, facts, seed, law, tell):
+def _measured(context, law, name, folder, facts, seed, tell):
     probe, device = context.probe, context.device
     model = load_checkpoint(context.checkpoint, device).eval()
     longest = min(probe.max_length, model.config.max_positions)

@@ -1,16 +1,38 @@
 """What probes of replaced features share: classifiers in the course of fine-tuning and at their best, correlations."""
 
+from functools import partial
+
 import numpy as np
 
-from masklab.errors import MaskLabError
 from masklab.jobs.midway import Midway
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.initial import initial
 from masklab.phrases.distances import correlation_over_features
 from masklab.probes.goals import goal_of
-from masklab.probes.outcomes import of_ratings, record_of
+from masklab.probes.outcomes import of_ratings, record_of, seed_kept
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
+
+
+def of_all_seeds(context, tasks, measured, marks=()) -> list[dict]:
+    """What `measured(name, folder, facts, ..., seed, tell)` gives for every seed of every task; what is done of it is
+    kept, and told of.
+
+    tasks: name -> (folder, facts, ...). tell: called with the share of one seed that is done, 0 to 1. marks: see
+    `seed_kept`.
+    """
+    rows, done, total = [], 0, len(tasks) * len(context.probe.seeds)
+    for name, (folder, facts, *more) in tasks.items():
+        for seed in context.probe.seeds:
+
+            def tell(share, done=done, name=name):
+                context.progress(done + share, total, name)
+
+            measure = partial(measured, name, folder, facts, *more, seed, tell)
+            rows += seed_kept(context, name, facts, seed, measure, marks)
+            done += 1
+            context.progress(done, total, name)
+    return rows
 
 
 def classifiers(context, name, facts, splits, seed, tell):
@@ -19,8 +41,6 @@ def classifiers(context, name, facts, splits, seed, tell):
 
     Each is valid until the next is asked for. tell: called with the share of all updates that are made, 0 to 1.
     """
-    if facts["kind"] != "labels":
-        raise MaskLabError(f"probes.{context.name}.tasks: {name!r} holds {facts['kind']}; features need labels")
     sizes, done = sorted(context.training_sizes(name), reverse=True), 0
     for size in sizes:
         model = load_checkpoint(context.checkpoint, context.device)

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, PrivateAttr
 
-from masklab.config.schema.base import Count, Drawn, Entity, Share, kind_class
+from masklab.config.schema.base import Count, Drawn, Entity, kind_class
 from masklab.config.schema.corpora import (
     CausalCorpus,
     Corpus,

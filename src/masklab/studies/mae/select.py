@@ -217,19 +217,19 @@ def own_part(recipe: str, metric: str, layers="all", **more) -> Sum:
     return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in ("masked", "real-positions")))
 
 
-def words_part(recipe: str, metric: str, layers="all", **more) -> Sum:
+def words_part(recipe: str, metric: str) -> Sum:
     """What the rows of random words in the places of [MASK]s make of the rank of inputs with these: its own part."""
-    return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in ("with-words", "beside-words")))
+    return difference(*(rank(recipe, s, metric, layers="all") for s in ("with-words", "beside-words")))
 
 
-def other_part(recipe: str, metric: str, layers="all", **more) -> Sum:
+def other_part(recipe: str, metric: str) -> Sum:
     """The rest of the gap: real tokens beside [MASK]s less unmasked inputs."""
-    return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in ("real-positions", "unmasked")))
+    return difference(*(rank(recipe, s, metric, layers="all") for s in ("real-positions", "unmasked")))
 
 
-def above_real(recipe: str, metric: str, layers="last", **more) -> Sum:
+def above_real(recipe: str, metric: str) -> Sum:
     """Rank of [MASK]s less that of the tokens of unmasked inputs."""
-    return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in (PLACES[0], INPUTS[1])))
+    return difference(*(rank(recipe, s, metric, layers="last") for s in (PLACES[0], INPUTS[1])))
 
 
 def left_out(recipe: str, than: str, metric="outside", layers="all", **more) -> Sum:
