@@ -38,6 +38,19 @@ def test_the_page_says_what_an_lstm_takes(key):
     assert f"`{key}: {taken[0]}`" in Encoder.model_fields["kind"].description
 
 
+def test_the_page_does_not_ask_for_what_follows_from_a_release():
+    """`babylm-labels` with a task and a folder is whole: `train`, `metric` and the like come from the release."""
+    for kind, task, given in (("babylm-pairs", "ewok", 2025), ("babylm-labels", "cola", 2023)):
+        table = keys().partition(f"of kind `{kind}`")[2].partition("\n### ")[0]
+        rows = [[cell.strip() for cell in line.split(" | ")] for line in table.splitlines() if line.startswith("| `")]
+        required = {row[0].strip("| `") for row in rows if row[2] == "required"}
+        entity = kinds.OURS["tasks"][kind].entity()
+        entry = entity(kind=kind, task=task, folder="x", release=given)
+        assert required == {"kind", "task", "folder"}
+        own = {row[0].strip("| `") for row in rows if row[2] not in ("required", "the release's")}
+        assert all(getattr(entry, key) == entity.model_fields[key].default for key in own - {"release"})
+
+
 @pytest.fixture
 def examples(tmp_path, monkeypatch):
     """The page's examples, each in the file that its first line names."""

@@ -3,11 +3,13 @@
 import copy
 import dataclasses
 import math
+from typing import get_args
 
 import pytest
 import yaml
 
 from masklab.config import load, read
+from masklab.config.schema.tasks import Phenomenon
 from masklab.errors import MaskLabError
 from masklab.files import write_json
 from masklab.models.flops import forward_flops, training_flops
@@ -466,3 +468,7 @@ def test_a_study_by_its_name_runs_no_probe_that_it_does_not_show(tmp_path):
     ):
         run[target] = {job.names["probe"] for job in graph(paths, files).values() if job.rule == "probe"}
     assert run == {"mine": {"minimal-pairs"}, "scores": {"minimal-pairs", "more"}, "all": {"minimal-pairs", "more"}}
+
+
+def test_generated_pairs_have_as_many_phenomena_as_are_made():
+    assert read_assumptions()["phenomena"] == len(get_args(Phenomenon))

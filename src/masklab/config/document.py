@@ -1,13 +1,17 @@
 """The config's JSON schema and docs/config.md: how a config is read, and every key, written from the typed model."""
 
 import json
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import get_args
 
-from masklab.config import kinds
+from masklab.config import babylm, kinds
 from masklab.config.annotations import allowed, field_type
-from masklab.config.schema import KINDED, SECTIONS, Config, Entity, Objective
+from masklab.config.schema import KINDED, SECTIONS, BabylmLabels, BabylmPairs, Config, Entity, Objective
 from masklab.files import atomic, write_json
+
+RELEASED = {BabylmPairs: babylm.pairs, BabylmLabels: babylm.labels}  # keys of their entries that follow from others
 
 READING = """# Config keys
 
@@ -138,12 +142,24 @@ def _entities(annotation):
 def _table(where, entity):
     lines = ["", f"### {where}: {entity.__doc__.splitlines()[0]}", ""]
     lines += ["| key | can be | default | meaning |", "| --- | --- | --- | --- |"]
+    released = _released(entity)
     for name, field in entity.model_fields.items():
         if name not in SECTIONS or entity is not Config:
             allowed_values = allowed(field_type(field)).replace("|", "\\|")
+            default = "the release's" if name in released else _default(field)
             meaning = (field.description or "").replace("None", "null")
-            lines.append(f"| `{name}` | {allowed_values} | {_default(field)} | {meaning} |")
+            lines.append(f"| `{name}` | {allowed_values} | {default} | {meaning} |")
     return lines
+
+
+def _released(entity) -> set[str]:
+    """Keys of a BabyLM task that follow from its `task`, `folder` and `release` where an entry does not say them."""
+    found = set()
+    if entity in RELEASED:
+        for task, release in product(get_args(entity.model_fields["task"].annotation), babylm.RELEASES):
+            with suppress(ValueError):  # no such task in that release
+                found |= set(RELEASED[entity](task, "", release))
+    return found
 
 
 def _kind(entity):

@@ -45,7 +45,7 @@ class PairFiles(Drawn):
 
 
 class BabylmPairs(PairFiles):
-    """Minimal pairs of a BabyLM evaluation: the files that its release has in `folder`, read as `pair-files`."""
+    """Minimal pairs of a BabyLM evaluation: the files that its release has in `folder`, read as `pair-files`, whose keys follow from `task` and `release` (the release's) unless they are said."""
 
     kind: Literal["babylm-pairs"]
     task: Literal["blimp", "supplement", "ewok", "entity-tracking"]
@@ -113,7 +113,7 @@ class LabelFiles(Drawn):
 
 
 class BabylmLabels(LabelFiles):
-    """A labelled task of a BabyLM evaluation, GLUE's or MSGS's: the files that its release has in `folder`, read as `label-files`."""
+    """A labelled task of a BabyLM evaluation, GLUE's or MSGS's: the files that its release has in `folder`, read as `label-files`, whose keys follow from `task` and `release` (the release's) unless they are said."""
 
     kind: Literal["babylm-labels"]
     task: Literal[(*babylm.TEXTS, *babylm.MSGS)]
