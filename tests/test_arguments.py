@@ -34,6 +34,7 @@ RANK = ["rank", "folder", "--text", "text.txt"]
         (["corpus", "models"], "models: is a folder; name a split of a corpus in it, such as models/test.parquet"),
         (["corpus", "task.parquet"], "task.parquet: no corpus of symbols"),
         (["dictionary", "folder", "--text", "t", "--penalty", "nan"], "--penalty: nan: must be above 0"),
+        (["dictionary", "folder", "--text", "t", "--penalty", "inf"], "--penalty: inf: must be below 1e+30"),
         (["schema", "--root", "models"], "--root: models: no checkout: there is no models/workflow"),
         (["plan", "--assume", "mixed.yaml"], "mixed.yaml: ['1', 'foo']: allowed are {}"),
         (["plan", "--assume", "none.yaml"], "none.yaml: No such file or directory"),

@@ -14,6 +14,7 @@ from masklab.properties.similarity import WordNet
 from masklab.sparse.dictionary import learn
 
 BATCH = 400  # vectors of an iteration
+LARGEST = 1e30  # penalty; all codes are empty long before it, and no axis shows what is infinite
 DICTIONARY = "dictionary.safetensors"
 
 
@@ -28,6 +29,8 @@ def make(folder, text, output, layer, atoms, penalty, tokens, iterations, wordne
     for name, value in numbers.items():
         if not value > 0:  # nor is a nan
             raise MaskLabError(f"--{name}: {value}: must be above 0")
+    if not penalty < LARGEST:
+        raise MaskLabError(f"--penalty: {penalty:g}: must be below {LARGEST:g}")
     if tokens < atoms:
         raise MaskLabError(f"--tokens: {tokens}: must be at least --atoms ({atoms})")
     output = Path(output)
