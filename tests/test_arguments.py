@@ -34,6 +34,8 @@ RANK = ["rank", "folder", "--text", "text.txt"]
         (["corpus", "models"], "models: is a folder; name a split of a corpus in it, such as models/test.parquet"),
         (["corpus", "task.parquet"], "task.parquet: no corpus of symbols"),
         (["dictionary", "folder", "--text", "t", "--penalty", "nan"], "--penalty: nan: must be above 0"),
+        (["dictionary", "folder", "--text", "t", "--penalty", "inf"], "--penalty: inf: must be below 1e+30"),
+        (["dictionary", "folder", "--text", "t", "--atoms", "1", "--tokens", "1"], "--tokens: 1: must be at least 2"),
         (["schema", "--root", "models"], "--root: models: no checkout: there is no models/workflow"),
         (["plan", "--assume", "mixed.yaml"], "mixed.yaml: ['1', 'foo']: allowed are {}"),
         (["plan", "--assume", "none.yaml"], "none.yaml: No such file or directory"),

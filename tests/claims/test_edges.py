@@ -1,5 +1,6 @@
 """What rounding, unequal curves and unequal replicates must not decide; and the least of several numbers."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -195,6 +196,9 @@ EFFECT = "an effect must be a reading or made of some (own.Reading, own.differen
         ({"section": None}, "section must be text (got None)"),
         ({"effect": 3}, f"{EFFECT}; got 3)"),
         ({"given": (3,)}, f"{EFFECT}; got 3)"),
+        ({"learned_on": "test"}, "learned_on must be a tuple of names (got 'test')"),
+        ({"learned_tasks": ["t"]}, "learned_tasks must be a tuple of names (got ['t'])"),
+        ({"learned_by": "b"}, "learned_by must be a tuple of names (got 'b')"),
         ({"effect": Sum([(1.0, M)])}, f"an effect must be made of tuples, not of lists (got {Sum([(1.0, M)])!r})"),
         ({"effect": Sum(())}, f"an effect must be made of at least one reading (got {Sum(())!r})"),
         ({"given": (Ratio(M, Least(())),)}, "an effect must be made of at least one reading (got Ratio(top="),
@@ -232,6 +236,17 @@ NUMBER = Reading("b", "accuracy", ("t",))
         (lambda: Slope((Ratio(CURVE, CURVE),), (1.0,), "x"), "a slope is made of numbers"),
         (lambda: Least((CURVE, CURVE)), "the least or the median of several is made of numbers"),
         (lambda: Correlation((NUMBER, NUMBER), (NUMBER,)), "an x for each of its ys (got 1 for 2)"),
+        (lambda: Correlation((NUMBER, CURVE), (NUMBER, NUMBER)), "of curves with curves over the same column"),
+        (lambda: Correlation((CURVE,), (replace(CURVE, over="train_size"),)), "with curves over the same column"),
+        (lambda: Correlation((CURVE,), (CURVE,), "R2", "0.5"), "of a correlation must be a number (got '0.5')"),
+        (lambda: difference(NUMBER, NUMBER, "0.02"), "threshold of a sum or difference must be a number (got '0.02')"),
+        (lambda: Sum((("1", NUMBER),)), "a weight of a sum or difference must be a number (got '1')"),
+        (lambda: Ratio(NUMBER, NUMBER, None), "the threshold of a ratio must be a number (got None)"),
+        (lambda: Slope((NUMBER, NUMBER), (1.0, math.nan), "x"), "an x of a slope must be a number (got nan)"),
+        (
+            lambda: Crossing(CURVE, None, NUMBER, 80, "half"),
+            "the threshold of a crossing must be a number (got 'half')",
+        ),
         (
             lambda: Correlation((difference(NUMBER, NUMBER),), (NUMBER,), equal_loss=True),
             "a correlation at equal loss is one of readings, each of one recipe",

@@ -127,6 +127,20 @@ def test_facts_that_are_the_same_are_counted(runs):
     assert "facts: the runs have none in common" in told(compare("results", "two"))
 
 
+def test_facts_of_replicates_that_are_no_numbers_are_compared(runs):
+    """The precision that each model was trained in, say."""
+    for root, precisions in (("results", ("fp32", "fp32")), ("results/two", ("fp32", "bf16"))):
+        file = runs / root / "facts.parquet"
+        own = [row for k, said in enumerate(precisions, 1) for row in fact_rows("recipe", "m", {"precision": said}, k)]
+        write_parquet(pd.concat([read_table(file).to_pandas(), pd.DataFrame(own, columns=FACT)]), file)
+    found = compare("results", "two")
+    assert found.facts.set_index("key").loc["precision", ["before", "after"]].tolist() == [
+        '"fp32"',
+        '"bf16" or "fp32"',
+    ]
+    assert found.alike == 2
+
+
 def test_scores_are_paired_by_replicate(runs):
     found = compare("results", "two").scores.set_index("recipe")
     mean = np.mean(GAINS)
@@ -324,6 +338,10 @@ def test_claims_of_which_the_csv_alone_was_kept_are_compared(runs):
         read_table(root / "claims.parquet").to_pandas().to_csv(root / "claims.csv", index=False)
         (root / "claims.parquet").unlink()
     pd.testing.assert_frame_equal(compare("results", "two").claims, before, check_dtype=False)
+    for name in ("one", "other"):  # of which nothing else was kept
+        (runs / name).mkdir()
+        (runs / f"{name}/claims.csv").write_bytes((runs / "results/two/claims.csv").read_bytes())
+    assert len(compare("one", "other").claims) == 2
     table = pd.read_csv(runs / "results/claims.csv")
     table.drop(columns="verdict").to_csv(runs / "results/claims.csv", index=False)
     with pytest.raises(MaskLabError, match=r"^results/claims\.csv: no column 'verdict'"):
@@ -369,6 +387,8 @@ def test_a_folder_is_one_wherever_it_lies(runs, monkeypatch):
     assert len(compare("results", "../results").scores)
     with pytest.raises(MaskLabError, match=r"^\.\./more: no run lies in \.\./more$"):
         compare("results", "../more")
+    with pytest.raises(MaskLabError, match=rf"^{here}/more: no run lies in {here}/more$"):
+        compare("results", str(here / "more"))
 
 
 def test_the_last_checkpoint_is_that_of_all_that_was_measured(runs):
@@ -440,6 +460,27 @@ def test_values_that_are_no_numbers_in_both_runs_are_equal():
     lost["value"] = math.nan
     both, one = (score_changes(lost, other)[0] for other in (lost.copy(), found))
     assert both["equal"].all() and not both["clear"].any() and not one["equal"].any()
+
+
+def test_a_difference_that_is_no_number_is_not_called_one_of_a_single_replicate(runs):
+    file = runs / "results/two/scores.parquet"
+    frame = read_table(file).to_pandas()
+    frame.loc[(frame["recipe"] == "m") & (frame["replicate"] == 2), "value"] = math.nan
+    write_parquet(frame, file)
+    text = told(compare("results", "two"))
+    assert "none [no number in some replicate] 3" in text and "one replicate" not in text
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("scores", "recipe"), ("scores", "split"), ("scores", "replicate"), ("facts", "name"), ("facts", "replicate")],
+)
+def test_an_empty_cell_of_a_table_is_refused_in_a_line(runs, table, column):
+    file = runs / f"results/two/{table}.parquet"
+    frame = read_table(file).to_pandas()
+    write_parquet(frame.assign(**{column: frame[column].where(frame.index != 1)}), file)
+    with pytest.raises(MaskLabError, match=rf"^results/two/{table}\.parquet: row 1: {column} is empty; make it again "):
+        compare("results", "two")
 
 
 @pytest.mark.parametrize(

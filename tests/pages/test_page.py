@@ -236,6 +236,23 @@ def test_a_study_of_scores_alone_is_one_of_the_folder(tmp_path):
         assert "scores only" in shown and "Scores only: 3 of them" in shown
 
 
+def test_each_study_has_an_anchor_of_its_own(tmp_path):
+    """Of `kd` and `kd+` GitHub makes one anchor and numbers the second; it keeps marks of letters."""
+    import pandas as pd
+
+    names = ["columns", "kd", "kd+", "हिन्दी"]
+    (tmp_path / "made/studies").mkdir(parents=True)
+    for name in names:
+        pd.DataFrame({"value": [0.5]}).to_parquet(tmp_path / f"made/studies/{name}.parquet")
+    write(tmp_path, outline(config_of(figures=[], tables=[], claims=[])))
+    parsed, readme = page(tmp_path), (tmp_path / "README.md").read_text()
+    places = [attributes["id"] for _, attributes in parsed.tags if "id" in attributes]
+    assert len(places) == len(set(places))
+    inside = [link["href"] for link in parsed.all("a") if link["href"].startswith("#study-")]
+    assert len(set(inside)) == 4 and {link[1:] for link in inside} <= {*places}
+    assert re.findall(r"\]\(#(.+?)\)", readme) == ["columns", "kd", "kd-1", "हिन्दी"]
+
+
 def test_a_study_of_scores_alone_keeps_its_words_under_another_config(tmp_path):
     test_a_study_of_scores_alone_is_one_of_the_folder(tmp_path)
     other = outline(config_of(figures=[], tables=[], claims=[]))

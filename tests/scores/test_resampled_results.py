@@ -86,3 +86,19 @@ def test_a_test_set_that_one_model_alone_answered():
     assert len(set(Results(known, rows, table, draws=5).values(reading).scalar[0])) == 1
     assert Results(known, rows, None, draws=5).values(reading).scalar.shape == (1, 1)
     assert Results(known, rows, table).values(reading).scalar.shape == (1, 1)
+
+
+@pytest.mark.parametrize("redrawn", [True, False])
+def test_the_items_of_a_corpus_are_its_own_though_a_task_has_its_name(redrawn):
+    targets = np.full(7, items.OUTCOME)
+    at = {"recipe": "a", "replicate": 1, "step": 4, "probe": "p", "task": "t", "split": "test"}
+    losses = np.arange(7.0)
+    rows = rows_to_frame([at | {"metric": "loss", "value": 3.0, "n": 7}])
+    table = items.records_to_table([at | {"metrics": ["loss"], "targets": targets, "predictions": losses}])
+    view = View(
+        "s", recipes={"a": {"corpus": "t", "corpus.redrawn": redrawn}},
+        tasks={"t": {"metric": "accuracy", "redrawn": not redrawn}},
+        probes={"p": {"kind": "loss", "tasks": [], "recipes": ["a"]}},
+    )  # fmt: skip
+    found = Results(view, rows, table, draws=9).values(Reading("a", "loss")).scalar[0]
+    assert (len(set(found)) == 1) == redrawn

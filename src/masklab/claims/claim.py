@@ -75,6 +75,9 @@ class Claim:
         is_number = isinstance(self.margin, int | float) and not isinstance(self.margin, bool)
         if self.margin is not None and not (is_number and 0 < self.margin < float("inf")):
             return f"margin must be a number above 0, or None for the study's (got {self.margin!r})"
+        for key in ("learned_on", "learned_tasks", "learned_by"):
+            if not isinstance(names := getattr(self, key), tuple):  # of a word each letter would be a name
+                return f"{key} must be a tuple of names (got {names!r})"
         if not isinstance(self.given, tuple):
             return f"given must be a tuple of effects (got {self.given!r})"
         for effect in (self.effect, *self.given):

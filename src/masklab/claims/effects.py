@@ -3,7 +3,9 @@
 Effects nest: a difference of two slopes is a `Sum` of two `Slope`s.
 """
 
+import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 from masklab.claims import effect_words
@@ -64,6 +66,13 @@ def _check_alike(what: str, parts) -> None:
         raise ValueError(f"{what} is of numbers or of curves, not of both: say how to `reduce` the curves")
 
 
+def _check_finite(what: str, *values) -> None:
+    """ValueError: one of them is no finite number."""
+    for value in values:
+        if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+            raise ValueError(f"{what} must be a number (got {value!r})")
+
+
 @dataclass(frozen=True)
 class Sum:
     """The sum of (weight, part) `terms`, less `threshold`.
@@ -77,6 +86,8 @@ class Sum:
 
     def __post_init__(self):
         _check_alike("a sum or difference", self.readings())
+        _check_finite("a weight of a sum or difference", *(weight for weight, _ in self.terms))
+        _check_finite("the threshold of a sum or difference", self.threshold)
 
     def readings(self) -> list:
         return [part for _, part in self.terms]
@@ -100,6 +111,7 @@ class Ratio:
 
     def __post_init__(self):
         _check_alike("a ratio", self.readings())
+        _check_finite("the threshold of a ratio", self.threshold)
 
     def readings(self) -> list:
         return [self.top, self.bottom]
@@ -241,6 +253,7 @@ class Slope:
         _check_numbers("a slope", self.ys)
         if len(self.ys) != len(self.xs):
             raise ValueError(f"a slope needs a number for each of its ys (got {len(self.xs)} for {len(self.ys)})")
+        _check_finite("an x of a slope", *self.xs)
 
     def readings(self) -> list:
         return list(self.ys)
@@ -275,12 +288,16 @@ class Correlation:
 
     def __post_init__(self):
         check_words(self, "correlation")
+        _check_finite("the threshold of a correlation", self.threshold)
         if self.threshold and self.statistic != "R2":
             raise ValueError("a threshold is one of R2")
         if len(self.ys) != len(self.xs):
             raise ValueError(f"a correlation needs an x for each of its ys (got {len(self.xs)} for {len(self.ys)})")
         if any(is_curve(part) and not isinstance(part, Reading) for part in self.readings()):
             raise ValueError("a correlation is of numbers or of readings that are curves, not of their differences")
+        axes = [[part.over if is_curve(part) else None for part in side] for side in (self.ys, self.xs)]
+        if axes[0] != axes[1]:
+            raise ValueError("a correlation is of numbers with numbers, and of curves with curves over the same column")
         if self.equal_loss and not all(isinstance(part, Reading) for part in self.ys):
             raise ValueError("a correlation at equal loss is one of readings, each of one recipe")
 
@@ -386,6 +403,7 @@ class Crossing:
             wanted = "a number of updates, as the cost is counted in updates" if self.cost is None else "a reading"
             raise ValueError(f"crossing: whole must be {wanted} (got {self.whole!r})")
         _check_numbers("the level of a crossing", [self.level])
+        _check_finite("the threshold of a crossing", self.threshold)
 
     def readings(self) -> list:
         paid = [] if self.cost is None else [self.cost, self.whole]

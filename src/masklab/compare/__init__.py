@@ -22,7 +22,7 @@ SHOWN = ("verdict", "corrected", *VALUES, "why")
 class Comparison:
     """Frames of what differs; None where a run lacks the table. names: of the two runs, as they were asked for.
 
-    config: entry, key, before, after. facts: noun, name, key, before, after (means over replicates of numbers).
+    config: entry, key, before, after. facts: noun, name, key, before, after (means of numbers, each text).
     alike: how many facts both have that do not differ. scores: see `score_changes`; rows that are equal too. claims:
     study, claim, text, and `SHOWN` of both runs.
     shared: what all replicates of a run share though the seeds of the runs differ, so that they may differ in it by
@@ -96,9 +96,9 @@ def compare(first: str, second: str, results="results") -> Comparison:
 def run_folder(name: str, results="results") -> Path:
     """Folder of a run: `<results>/<name>`, or `name` itself. MaskLabError if no run lies there."""
     # `../results` is a folder beside this one, and not `results/../results`, which is `results`
-    places = [Path(name)] if name.startswith(".") else [Path(results, name), Path(name)]
+    places = [Path(name)] if name.startswith(".") else list(dict.fromkeys([Path(results, name), Path(name)]))
     for place in places:
-        if any((place / part).exists() for part in ("made", *(f"{table}.parquet" for table in TABLES))):
+        if any((place / part).exists() for part in ("made", *(f"{table}.parquet" for table in TABLES), "claims.csv")):
             return place
     here = sorted(path.parent.name for path in Path(results).glob("*/made")) if Path(results).is_dir() else []
     named = f" (runs below {results}/: {', '.join(here)})" if here else ""
@@ -136,7 +136,7 @@ def _table(root, name):
 
 
 def _fact_changes(before, after) -> tuple[pd.DataFrame, int]:
-    """Facts whose value differs, numbers of replicates as their mean; how many others both runs have."""
+    """Facts whose value differs, of replicates the mean of numbers and each text; how many others both runs have."""
     one, two = (_facts(frame) for frame in (before, after))
     joined = one.join(two.rename(columns={"value": "after"}), how="inner").rename(columns={"value": "before"})
     differ = joined["before"] != joined["after"]
@@ -149,7 +149,10 @@ def _facts(frame) -> pd.DataFrame:
         frame[of_replicates & frame["number"].notna()].groupby(FACT)["number"].mean().map(lambda mean: f"{mean:.6g}")
     )
     plain = frame[~of_replicates].groupby(FACT)["value"].first()
-    return pd.concat([plain, means[~means.index.isin(plain.index)]]).to_frame("value")
+    found = pd.concat([plain, means[~means.index.isin(plain.index)]])
+    # what is no number, such as the precision that a model was trained in
+    texts = frame[of_replicates].groupby(FACT)["value"].agg(lambda values: " or ".join(sorted(set(values))))
+    return pd.concat([found, texts[~texts.index.isin(found.index)]]).to_frame("value")
 
 
 def _claim_changes(before, after):

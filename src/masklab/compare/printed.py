@@ -125,6 +125,8 @@ def sharing(names: list[str]) -> str:
 
 
 def _interval(row):
+    if pd.isna(row.difference):
+        return "none [no number in some replicate]"
     if pd.isna(row.low):
         return f"{row.difference:+.4f} [one replicate]"
     if not has_width(row.low, row.high):

@@ -13,10 +13,11 @@ from masklab.scores.estimate import LEVEL, Estimate, estimate
 KEY = ["recipe", "probe", "task", "split", "metric", "step", "train_size", "at", "layer"]
 NO_WIDTH = 1e-9  # of an interval up to here the ends are one, but for rounding
 WORDS, NUMBERS = KEY[:5], [*KEY[5:], "replicate", "seed", "value"]
+MAY_LACK = ("at", "value", "low", "high", "replicates", "number")  # columns that may have empty cells
 
 
 def check_columns(frame, words, numbers, name: str) -> None:
-    """MaskLabError where a run's table lacks these columns or holds text for numbers, or the reverse.
+    """MaskLabError where a run's table lacks these columns or cells of them, or holds text for numbers, or the reverse.
 
     words, numbers: columns of text, and of numbers. name: the file, as a message calls it.
     """
@@ -27,6 +28,8 @@ def check_columns(frame, words, numbers, name: str) -> None:
         if pd.api.types.is_numeric_dtype(frame[column]) != (column in numbers):
             wanted = "numbers" if column in numbers else "text"
             raise MaskLabError(f"{name}: column {column!r}: must hold {wanted} (got {frame[column].dtype}); {again}")
+        if column not in MAY_LACK and (empty := np.flatnonzero(frame[column].isna())).size:
+            raise MaskLabError(f"{name}: row {empty[0]}: {column} is empty; {again}")
 
 
 def score_changes(before, after, shared_seeds: bool = True):

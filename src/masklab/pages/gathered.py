@@ -2,6 +2,7 @@
 
 import os
 import re
+import unicodedata
 from pathlib import Path
 from urllib.parse import quote
 
@@ -36,12 +37,14 @@ def gathered(root, outline: dict, options: str = "", outdated=(), job: bool = Fa
     declared = [_study(root, study, options, set(outdated)) for study in outline["studies"]]
     studies = [study for study in declared if study["begun"]]
     others = [study for name in _others(root, outline) if (study := _other(root, name))["begun"]]
+    shown = [*studies, *others]
+    anchors = _anchors([study["name"] for study in shown])
     return {
         "run": outline["run"],
         "folder": root.as_posix(),
         "command": command("", options),
         "scale": _scale_of_all(studies, others),
-        "studies": [*studies, *others],
+        "studies": [study | {"anchor": anchor} for study, anchor in zip(shown, anchors, strict=True)],
         "waiting": [study for study in declared if not study["begun"]],
         "made": made(root, job),
         "meaning": MEANING,
@@ -51,11 +54,21 @@ def gathered(root, outline: dict, options: str = "", outdated=(), job: bool = Fa
     }
 
 
+def _anchors(names) -> list[str]:
+    """What GitHub calls headings of these texts: of headings that it would call alike, the later ones are numbered."""
+    counts, anchors = {}, []
+    for name in names:
+        kept = (c for c in name.lower() if re.match(r"[\w -]", c) or unicodedata.category(c)[0] == "M")
+        anchor = "".join(kept).replace(" ", "-")
+        before = counts[anchor] = counts.get(anchor, -1) + 1
+        anchors.append(f"{anchor}-{before}" if before else anchor)
+    return anchors
+
+
 def _study(root, study, options, outdated):
     name = study["name"]
     about = {
         "name": name,
-        "anchor": re.sub(r"[^\w -]", "", name.lower()),  # as GitHub makes it from the heading
         "title": study["title"] or name,
         "question": study["question"],
         "scale": _scale(study["scale"]),

@@ -14,6 +14,7 @@ from masklab.properties.similarity import WordNet
 from masklab.sparse.dictionary import learn
 
 BATCH = 400  # vectors of an iteration
+LARGEST = 1e30  # penalty; all codes are empty long before it, and no axis shows what is infinite
 DICTIONARY = "dictionary.safetensors"
 
 
@@ -28,6 +29,10 @@ def make(folder, text, output, layer, atoms, penalty, tokens, iterations, wordne
     for name, value in numbers.items():
         if not value > 0:  # nor is a nan
             raise MaskLabError(f"--{name}: {value}: must be above 0")
+    if not penalty < LARGEST:
+        raise MaskLabError(f"--penalty: {penalty:g}: must be below {LARGEST:g}")
+    if tokens < 2:  # half of them are coded
+        raise MaskLabError(f"--tokens: {tokens}: must be at least 2")
     if tokens < atoms:
         raise MaskLabError(f"--tokens: {tokens}: must be at least --atoms ({atoms})")
     output = Path(output)
@@ -43,7 +48,7 @@ def make(folder, text, output, layer, atoms, penalty, tokens, iterations, wordne
         raise MaskLabError(
             f"{text}: {len(states)} tokens are too few for {atoms} atoms; lower --atoms or give more text"
         )
-    if len(states) < 2:  # half of them are coded
+    if len(states) < 2:
         raise MaskLabError(f"{text}: 1 token is too few, even for one atom; give more text")
     how = (atoms, penalty, iterations, BATCH)
     learned = learn(states, *how, progress=Progress("dictionary", "iterations"), device=device)

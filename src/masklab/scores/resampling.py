@@ -33,7 +33,7 @@ class Resampling:
         groups: dict[tuple, list] = {}
         for *key, metrics, targets, predictions in _records(table):
             record = dict(zip(KEY, key, strict=True))
-            if self._is_drawn_anew(record["recipe"], record["task"]):
+            if self._is_drawn_anew(record):
                 continue
             for metric in metrics:
                 if (index := rows.get((*key, metric))) is not None:
@@ -66,12 +66,14 @@ class Resampling:
         probe = record["probe"]
         return probe if self.view.probes.get(probe, {}).get("kind") in OF_SAME_ITEMS else record["split"]
 
-    def _is_drawn_anew(self, recipe, task) -> bool:
+    def _is_drawn_anew(self, record) -> bool:
         """Whether the items differ from replicate to replicate: their choice is then part of the replicates' spread."""
-        facts = self.view.tasks.get(base(task))
-        if facts is not None:
-            return facts["redrawn"]
-        return self.view.recipes.get(recipe, {}).get("corpus.redrawn", False)
+        task = base(record["task"])
+        # a probe of no tasks names its corpus there, and a task may have that name too
+        of_probe = self.view.probes.get(record["probe"], {}).get("tasks", self.view.tasks)
+        if task in of_probe and task in self.view.tasks:
+            return self.view.tasks[task]["redrawn"]
+        return self.view.recipes.get(record["recipe"], {}).get("corpus.redrawn", False)
 
 
 def _records(table):
