@@ -9,15 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from masklab.conditionals import (
-    CHUNK,
-    PARTS,
-    Conditionals,
-    _bounds,
-    chosen,
-    entropy,
-    write_conditionals,
-)
+from masklab.conditionals import CHUNK, PARTS, Conditionals, _bounds, chosen, entropy, write_conditionals
 from masklab.config.schema import Chains, Grammar, MarkovCorpus, PcfgCorpus
 from masklab.corpora import generate
 from masklab.corpora.laws import law_of
@@ -150,7 +142,7 @@ def test_what_was_computed_before_a_kill_is_not_computed_again(tokens, tmp_path,
     write_conditionals(folder, tmp_path / "again", 15, "all", 1, tmp_path, progress)
     assert 0 < sum(asked) < 15 and progress.start == pytest.approx((15 - sum(asked)) * LENGTH)
     assert progress.seen[-1] == pytest.approx(15 * LENGTH)
-    assert "going" not in caplog.text and caplog.text.count("not a whole state") == 1
+    assert caplog.text.count("not a whole state") == 1
     for part in PARTS:
         assert (tmp_path / "again" / f"{part}.npy").read_bytes() == (tmp_path / "whole" / f"{part}.npy").read_bytes()
     asked.clear()

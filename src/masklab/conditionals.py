@@ -108,6 +108,7 @@ def write_conditionals(
     rows, columns = chosen(store, sequences, positions, generator(seed, "conditionals", positions))
     begins = np.append(np.flatnonzero(np.diff(rows, prepend=-1)), len(rows))  # of each sequence's pairs, and the end
     lengths, asked = store.lengths[rows[begins[:-1]]].astype(np.int64), np.diff(begins)
+    # Without a word of the law: so little that the memory alone cuts them, and in proportion to what is asked.
     work = law.work(lengths - 2, asked) if hasattr(law, "work") else 1e-12 * asked
     shares = np.append(0.0, np.cumsum(work))
     shares /= shares[-1] or 1.0

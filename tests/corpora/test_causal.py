@@ -156,3 +156,15 @@ def test_impossible_sentences_are_refused():
         law.conditionals([[0, 1, 2, 0, 1]])
     with pytest.raises(MaskLabError, match="must be 0 to 3"):
         law.conditionals([[0, 4]])
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "opt"])
+def test_work_is_that_of_the_passes(kind):
+    """What torch counts, to within what sentences as short as these leave open: 5 sentences, all of whose words are
+    asked about."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    law, words, lengths = Law(Restricted(tiny(kind), RULES["none"])), np.zeros((5, 3), np.int64), np.full(5, 3)
+    with FlopCounterMode(display=False) as counted:
+        law.conditionals(words, lengths)
+    assert 0.5 < law.work(lengths, lengths).sum() * module.FLOPS["cpu"] / counted.get_total_flops() < 2
